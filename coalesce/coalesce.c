@@ -40,7 +40,7 @@ static ptx_request request_of(const shpool_coalesce_options *options)
     if (options != NULL) {
         request.plan.force = options->force;
         request.plan.block = (coalesce_block){ options->block[0], options->block[1],
-                                               options->block[2] };
+                                               options->block[2], 0 };
         request.skip    = options->skip;
         request.skips   = options->skips;
         request.remarks = options->remarks;

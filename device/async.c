@@ -53,9 +53,11 @@ static shpool_status check_driver(const shpool_device *device)
 
 static shpool_status set_threshold(async_self *a)
 {
-    cu_result result = a->lanes.device->cu->pool_set(a->pool, CU_POOL_RELEASE_THRESHOLD,
-                                                     &a->threshold);
+    const shpool_device *device = a->lanes.device;
+    int left = shpool_device_relax(device);
+    cu_result result = device->cu->pool_set(a->pool, CU_POOL_RELEASE_THRESHOLD, &a->threshold);
 
+    shpool_device_restore(device, left);
     return (result == CU_SUCCESS)
                ? SHPOOL_OK
                : shpool_driver_failed(a->lanes.device->cu, "cuMemPoolSetAttribute", result);
@@ -87,6 +89,15 @@ static shpool_status make_pool(async_self *a)
     return status;
 }
 
+/* The driver's refusal, if the stream is the legacy one and must be left alone. */
+static cu_result legacy_result(const shpool_device *device, shpool_stream stream)
+{
+    int captures;
+
+    return (stream == SHPOOL_STREAM_LEGACY) ? shpool_device_captures(device, stream, &captures)
+                                            : CU_SUCCESS;
+}
+
 static cu_result driver_free(async_self *a, void *ptr, shpool_stream stream)
 {
     const shpool_device *device = a->lanes.device;
@@ -94,6 +105,9 @@ static cu_result driver_free(async_self *a, void *ptr, shpool_stream stream)
     int left;
 
     if (shpool_device_enter_quietly(device, &left)) {
+        result = legacy_result(device, stream);
+    }
+    if (result == CU_SUCCESS) {
         result = device->cu->pool_free((cu_ptr)(uintptr_t)ptr, stream);
     }
     shpool_device_leave(device, left);
@@ -185,8 +199,11 @@ static cu_result driver_alloc(async_self *a, size_t bytes, shpool_stream stream,
     if (shpool_device_enter(device, &left) != SHPOOL_OK) {
         return CU_ERROR_INVALID_CONTEXT;
     }
-    result = device->cu->pool_alloc(ptr_p, bytes, a->pool, stream);
-    if ((result == CU_ERROR_OUT_OF_MEMORY) && (device->cu->context_sync() == CU_SUCCESS)) {
+    result = legacy_result(device, stream);
+    if (result == CU_SUCCESS) {
+        result = device->cu->pool_alloc(ptr_p, bytes, a->pool, stream);
+    }
+    if ((result == CU_ERROR_OUT_OF_MEMORY) && (shpool_device_wait(device) == CU_SUCCESS)) {
         /* returns other streams' idle memory, and fragments */
         (void)device->cu->pool_trim(a->pool, 0);
         result = device->cu->pool_alloc(ptr_p, bytes, a->pool, stream);
@@ -250,7 +267,10 @@ static shpool_status async_free(void *self, void *ptr, shpool_stream stream)
     result = driver_free(a, ptr, stream);
     if (result != CU_SUCCESS) {
         shpool_ptr_put_back(&a->map, &entry);
-        return shpool_driver_failed(a->lanes.device->cu, "cuMemFreeAsync", result);
+        status = shpool_device_no_capture(a->lanes.device, stream, "which did not allocate the "
+                                          "memory: free it after the capture");
+        return (status != SHPOOL_OK)
+                   ? status : shpool_driver_failed(a->lanes.device->cu, "cuMemFreeAsync", result);
     }
     atomic_fetch_sub(&a->live_bytes, entry.bytes);
     atomic_fetch_add(&a->frees, 1);
@@ -309,9 +329,13 @@ static shpool_status async_set(void *self, const char *key, const char *value)
 
 static uint64_t ask(async_self *a, int attribute)
 {
+    const shpool_device *device = a->lanes.device;
     uint64_t value = 0;
+    int left = shpool_device_relax(device);
+    cu_result result = device->cu->pool_get(a->pool, attribute, &value);
 
-    return (a->lanes.device->cu->pool_get(a->pool, attribute, &value) == CU_SUCCESS) ? value : 0;
+    shpool_device_restore(device, left);
+    return (result == CU_SUCCESS) ? value : 0;
 }
 
 static shpool_status async_stats(void *self, shpool_device_stats *stats)
@@ -333,9 +357,12 @@ static shpool_status async_stats(void *self, shpool_device_stats *stats)
 static shpool_status async_reset_peak(void *self)
 {
     async_self *a = self;
+    const shpool_device *device = a->lanes.device;
     uint64_t zero = 0;
+    int left = shpool_device_relax(device);
 
-    (void)a->lanes.device->cu->pool_set(a->pool, CU_POOL_RESERVED_HIGH, &zero);
+    (void)device->cu->pool_set(a->pool, CU_POOL_RESERVED_HIGH, &zero);
+    shpool_device_restore(device, left);
     return SHPOOL_OK;
 }
 
@@ -358,6 +385,11 @@ static shpool_status async_capture(void *self, uint64_t id_high, uint64_t id_low
                : SHPOOL_OK;
 }
 
+static shpool_status async_base(void *self, const void *ptr, void **base_p, size_t *bytes_p)
+{
+    return shpool_ptr_base(&((async_self *)self)->map, ptr, base_p, bytes_p);
+}
+
 const shpool_device_provider shpool_device_provider_async = {
     .abi = SHPOOL_DEVICE_ABI,
     .bytes = sizeof(shpool_device_provider),
@@ -370,6 +402,7 @@ const shpool_device_provider shpool_device_provider_async = {
     .malloc = async_malloc,
     .free = async_free,
     .record_stream = async_record_stream,
+    .base = async_base,
     .trim = async_trim,
     .set = async_set,
     .stats = async_stats,

@@ -396,7 +396,7 @@ shpool_status shpool_context_sync(shpool_context *context)
     if (context == NULL) {
         return no_context();
     }
-    status = shpool_device_enter(context->device, &left);
+    status = shpool_device_enter_stream(context->device, context->stream, 1, &left);
     if (status != SHPOOL_OK) {
         return status;
     }
@@ -483,7 +483,8 @@ shpool_status shpool_timer_start(shpool_context *context)
     if (context == NULL) {
         return shpool_error(SHPOOL_ERR_INVALID, "context is NULL");
     }
-    status = shpool_device_enter(context->device, &left);
+    /* an event of a graph cannot be waited for */
+    status = shpool_device_enter_stream(context->device, context->stream, 1, &left);
     if (status != SHPOOL_OK) {
         return status;
     }
@@ -529,7 +530,7 @@ shpool_status shpool_timer_split(shpool_context *context, double *seconds_p)
     if (context->timer[0] == NULL) {
         return shpool_error(SHPOOL_ERR_INVALID, "the timer was not started");
     }
-    status = shpool_device_enter(context->device, &left);
+    status = shpool_device_enter_stream(context->device, context->stream, 1, &left);
     if (status != SHPOOL_OK) {
         return status;
     }

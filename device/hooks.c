@@ -239,14 +239,42 @@ void shpool_torch_release_pool(int device, shpool_torch_pool_id id)
 
 /* ---- CuPy ---- */
 
+/* A function allocator is not told the stream, and streams are not ordered with each other: the
+ * host waits for all of them.  0: it could not. */
+static int wait_for_all(int device)
+{
+    const shpool_device *found;
+    cu_result result;
+    int left;
+
+    if ((shpool_device_get(device, &found) != SHPOOL_OK) ||
+        (shpool_device_enter(found, &left) != SHPOOL_OK)) {
+        return 0;
+    }
+    result = shpool_device_wait(found);
+    shpool_device_leave(found, left);
+    return (result == CU_SUCCESS) ||
+           (shpool_driver_failed(found->cu, "cuMemFree, a wait for the device,",
+                                 result) == SHPOOL_OK);
+}
+
 void *shpool_cupy_malloc(void *param, size_t bytes, int device)
 {
+    void *ptr = (bytes > 0) ? malloc_on(device, bytes, SHPOOL_STREAM_LEGACY, 0) : NULL;
+
     (void)param;
-    return (bytes > 0) ? malloc_on(device, bytes, SHPOOL_STREAM_LEGACY, 0) : NULL;
+    /* other users of the legacy stream may not have finished with it */
+    if ((ptr != NULL) && !wait_for_all(device)) {
+        shpool_torch_free(ptr, 0, device, SHPOOL_STREAM_LEGACY);
+        return NULL;
+    }
+    return ptr;
 }
 
 void shpool_cupy_free(void *param, void *ptr, int device)
 {
     (void)param;
-    shpool_torch_free(ptr, 0, device, SHPOOL_STREAM_LEGACY);
+    if ((ptr != NULL) && wait_for_all(device)) {
+        shpool_torch_free(ptr, 0, device, SHPOOL_STREAM_LEGACY);
+    }
 }

@@ -297,7 +297,7 @@ int shpool_device_import_device(const shpool_device_import *import)
 
 shpool_status shpool_device_import_close(shpool_device_import *import)
 {
-    const char *call = "cuCtxSynchronize";
+    const char *call = "cuMemFree, a wait for the device,";
     cu_result result;
     int left;
     shpool_status status;
@@ -309,7 +309,7 @@ shpool_status shpool_device_import_close(shpool_device_import *import)
     if (status != SHPOOL_OK) {
         return status;
     }
-    result = import->device->cu->context_sync(); /* unmapping does not wait */
+    result = shpool_device_wait(import->device); /* unmapping does not wait */
     if (result == CU_SUCCESS) {
         result = unmap(import, &call);
     }

@@ -4,8 +4,8 @@
 
 #include <dlfcn.h>
 #include <string.h>
-#include <sys/stat.h>
 
+#include "lib/elf.h"
 #include "lib/lock.h"
 
 #define MAX_PROVIDERS 32u
@@ -170,27 +170,20 @@ shpool_status shpool_device_register(const shpool_device_provider *provider)
     return add_all(&provider, 1);
 }
 
-/* dlopen() would wait for a FIFO's writer.  A path without a slash is not that of a file: dlopen()
- * searches for it. */
-static int is_special(const char *path)
-{
-    struct stat info;
-
-    return (strchr(path, '/') != NULL) && (stat(path, &info) == 0) && !S_ISREG(info.st_mode);
-}
-
 shpool_status shpool_device_load(const char *path)
 {
     const shpool_device_plugin_info *info;
     const char *reason;
+    char text[256];
+    shpool_text why = shpool_text_make(text, sizeof(text));
     void *image;
 
     if (path == NULL) {
         return shpool_error(SHPOOL_ERR_INVALID, "path is NULL");
     }
-    if (is_special(path)) {
-        return shpool_error(SHPOOL_ERR_NOT_FOUND, "%s cannot be used: it is not a regular file",
-                            path);
+    /* a path without a slash is not that of a file: dlopen() searches for it */
+    if ((strchr(path, '/') != NULL) && !shpool_elf_is_loadable(path, &why)) {
+        return shpool_error(SHPOOL_ERR_NOT_FOUND, "%s cannot be used: %s", path, text);
     }
     image = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
     info = (image != NULL) ? dlsym(image, "shpool_device_plugin") : NULL;

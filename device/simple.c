@@ -94,10 +94,14 @@ static shpool_status simple_malloc(void *self, size_t bytes, shpool_stream strea
 {
     simple *s = self;
     cu_ptr ptr = 0;
-    cu_result result = shpool_device_take(s->device, bytes, &ptr);
-    shpool_status status;
+    cu_result result;
+    shpool_status status = shpool_device_no_capture(s->device, stream, "and simple keeps no memory "
+                                                    "for graphs: use bins or async");
 
-    (void)stream; /* unused memory may be used by every stream */
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    result = shpool_device_take(s->device, bytes, &ptr);
     if (result != CU_SUCCESS) {
         return refused(s, bytes, result);
     }
@@ -149,37 +153,9 @@ static shpool_status simple_record_stream(void *self, void *ptr, shpool_stream u
     return SHPOOL_OK;
 }
 
-typedef struct search {
-    uintptr_t address;
-    void *base;
-    size_t bytes;
-} search;
-
-static int compare_one(shpool_ptr_entry *entry, void *user)
-{
-    search *wanted = user;
-    uintptr_t start = (uintptr_t)entry->ptr;
-
-    if ((wanted->address < start) || (wanted->address - start >= entry->bytes)) {
-        return 0;
-    }
-    wanted->base = entry->ptr;
-    wanted->bytes = entry->bytes;
-    return 1;
-}
-
 static shpool_status simple_base(void *self, const void *ptr, void **base_p, size_t *bytes_p)
 {
-    simple *s = self;
-    search wanted = { .address = (uintptr_t)ptr };
-
-    if (!shpool_ptr_walk(&s->map, compare_one, &wanted)) {
-        return shpool_error(SHPOOL_ERR_INVALID, "%p is in no live allocation of this allocator",
-                            ptr);
-    }
-    *base_p = wanted.base;
-    *bytes_p = wanted.bytes;
-    return SHPOOL_OK;
+    return shpool_ptr_base(&((simple *)self)->map, ptr, base_p, bytes_p);
 }
 
 static shpool_status simple_stats(void *self, shpool_device_stats *stats)

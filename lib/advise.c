@@ -27,7 +27,7 @@ static shpool_status check_report(const char *function, const shpool_pool *pool,
                             "it with \"%s:stats=1\"", function,
                             (pool->name[0] != '\0') ? pool->name : "NAME");
     }
-    if (report->blocks == 0) {
+    if ((report->blocks == 0) && (report->empty == 0)) {
         return shpool_error(SHPOOL_ERR_INVALID, "%s: no block has called shpool_fini yet, which is "
                             "what fills the report", function);
     }

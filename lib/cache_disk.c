@@ -326,6 +326,16 @@ static void add_kept(kept_list *list, const char *name, const struct stat *info)
     list->bytes += one->bytes;
 }
 
+/* A time in the future is that of a clock that was wrong, here or on the file's server: waiting for
+ * it could take years. */
+static int is_orphan(const struct stat *info)
+{
+    const time_t now = time(NULL);
+
+    return (info->st_mtim.tv_sec < now - TEMPORARY_LIFE) ||
+           (info->st_mtim.tv_sec > now + TEMPORARY_LIFE);
+}
+
 /* Counts what is of this cache, and deletes temporary files whose writer must be dead. */
 static void look_at(int folder, const char *name, kept_list *list)
 {
@@ -339,7 +349,7 @@ static void look_at(int folder, const char *name, kept_list *list)
     }
     if (!temporary) {
         add_kept(list, name, &info);
-    } else if (info.st_mtim.tv_sec + TEMPORARY_LIFE < time(NULL)) {
+    } else if (is_orphan(&info)) {
         (void)unlinkat(folder, name, 0);
     }
 }

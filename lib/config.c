@@ -21,10 +21,10 @@ static const shpool_variable variables[SHPOOL_VARIABLE_COUNT] = {
     [SHPOOL_VARIABLE_ALLOCATOR] = {
         PREFIX "ALLOCATOR", "spec", "", SHPOOL_DEFAULT_ALLOCATOR,
         "allocator of programs that name none: name or name:key=value,... with the keys "
-        "payload_bytes or total_bytes (bytes; K, M, G), threads_per_pool (0..1024), alignment "
-        "(16..1024), stats and check (0 or 1), spill, spill_bytes, spill_blocks, trace (a file), "
-        "trace_bytes (bytes; K, M, G), trace_blocks (1..1024), binding (table, linked), copies (0 "
-        "or 1)", NULL },
+        "payload_bytes or total_bytes, request_bytes (bytes; K, M, G), threads_per_pool (0..1024), "
+        "alignment (16..1024), stats and check (0 or 1), spill, spill_bytes, spill_blocks, trace "
+        "(a file), trace_bytes (bytes; K, M, G), trace_blocks (1..1024), binding (table, linked), "
+        "copies (0 or 1)", NULL },
     [SHPOOL_VARIABLE_BINDING] = {
         PREFIX "BINDING", "word", "", "table",
         "how kernels that are compiled for the function table get their allocator: table (by calls "
@@ -66,6 +66,7 @@ static struct {
     size_t unknown_count; /* also of those that found no room */
     shpool_level log_level;
     shpool_digest library_path;
+    char nvtx[SHPOOL_PATH_BYTES];
 } config;
 
 static pthread_once_t config_once = PTHREAD_ONCE_INIT;
@@ -131,6 +132,15 @@ static shpool_digest digest_of(const char *value)
     return shpool_sha256_end(&sha);
 }
 
+static void read_nvtx(void)
+{
+    const char *path = getenv("NVTX_INJECTION64_PATH");
+
+    if ((path != NULL) && !shpool_config_is_privileged()) {
+        copy_cut(config.nvtx, sizeof(config.nvtx), path, strlen(path));
+    }
+}
+
 static void read_environment(void)
 {
     memset(&config, 0, sizeof(config));
@@ -150,6 +160,7 @@ static void read_environment(void)
     }
 
     config.library_path = digest_of(getenv("LD_LIBRARY_PATH"));
+    read_nvtx();
     collect_unknown();
     atomic_store_explicit(&unknown_due, 1, memory_order_relaxed);
 }
@@ -179,6 +190,12 @@ shpool_digest shpool_config_library_path(void)
 {
     pthread_once(&config_once, read_environment);
     return config.library_path;
+}
+
+const char *shpool_config_nvtx(void)
+{
+    pthread_once(&config_once, read_environment);
+    return (config.nvtx[0] != '\0') ? config.nvtx : NULL;
 }
 
 size_t shpool_config_unknown(const char *names[SHPOOL_UNKNOWN_COUNT])

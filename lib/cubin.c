@@ -1,48 +1,22 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Reads the symbols of a cubin.  The format is ELF (System V ABI, chapter 4, and <elf.h>); the
- * sections of CUDA's variables were determined with nvcc 12 and 13.
+ * Reads the symbols of a cubin, an ELF file; the sections of CUDA's variables were determined with
+ * nvcc 12 and 13.
  *
  * A variable is a symbol of type object, or of CUDA's own type 13, in one of three sections:
  * .nv.global (no initial value, or 0), .nv.global.init, .nv.constant3 (__constant__).  The file
  * does not tell whether a variable in the second one is const.
  */
 #include "cubin.h"
+#include "elf.h"
 
-#include <elf.h>
 #include <string.h>
 
 #define TYPE_CUDA_OBJECT 13
 #define NAMES_SHOWN      6u
 
-typedef struct elf_file {
-    const unsigned char *data;
-    size_t bytes;
-    Elf64_Ehdr head;
-} elf_file;
-
-/* `count` bytes at an offset of the file, which need not be aligned; 0: the file is too short. */
-static int read_at(const elf_file *file, uint64_t at, void *to, size_t count)
-{
-    if ((at > file->bytes) || (count > file->bytes - at)) {
-        return 0;
-    }
-    memcpy(to, file->data + at, count);
-    return 1;
-}
-
-static int read_section(const elf_file *file, uint32_t index, Elf64_Shdr *section)
-{
-    return (index < file->head.e_shnum) &&
-           read_at(file, file->head.e_shoff + (uint64_t)index * sizeof(*section), section,
-                   sizeof(*section)) &&
-           ((section->sh_type == SHT_NOBITS) || ((section->sh_offset <= file->bytes) &&
-                                                 (section->sh_size <=
-                                                  file->bytes - section->sh_offset)));
-}
-
 /* A string of a string table; NULL: it does not end there. */
-static const char *string_of(const elf_file *file, const Elf64_Shdr *table, uint32_t at)
+static const char *string_of(const shpool_elf *file, const Elf64_Shdr *table, uint32_t at)
 {
     const char *start;
 
@@ -183,7 +157,7 @@ static int is_zero(const unsigned char *data, size_t bytes)
 }
 
 /* 1: a variable whose copy the program would not see; *name_p is its name. */
-static int is_variable(const elf_file *file, const Elf64_Shdr *symbols, const Elf64_Sym *symbol,
+static int is_variable(const shpool_elf *file, const Elf64_Shdr *symbols, const Elf64_Sym *symbol,
                        const char **name_p)
 {
     const unsigned type = ELF64_ST_TYPE(symbol->st_info);
@@ -194,9 +168,9 @@ static int is_variable(const elf_file *file, const Elf64_Shdr *symbols, const El
     const char *name;
 
     if (((type != STT_OBJECT) && (type != TYPE_CUDA_OBJECT)) || (symbol->st_size == 0) ||
-        !read_section(file, symbol->st_shndx, &home) ||
-        !read_section(file, symbols->sh_link, &strings) ||
-        !read_section(file, file->head.e_shstrndx, &names)) {
+        !shpool_elf_section(file, symbol->st_shndx, &home) ||
+        !shpool_elf_section(file, symbols->sh_link, &strings) ||
+        !shpool_elf_section(file, file->head.e_shstrndx, &names)) {
         return 0;
     }
     section = string_of(file, &names, home.sh_name);
@@ -216,14 +190,14 @@ static int is_variable(const elf_file *file, const Elf64_Shdr *symbols, const El
     return (strcmp(section, ".nv.global") == 0) || (strcmp(section, ".nv.global.init") == 0);
 }
 
-static void list_variables(const elf_file *file, const Elf64_Shdr *symbols, size_t *count_p,
+static void list_variables(const shpool_elf *file, const Elf64_Shdr *symbols, size_t *count_p,
                            shpool_text *names)
 {
     Elf64_Sym symbol;
     const char *name;
 
     for (uint64_t at = 0; at + sizeof(symbol) <= symbols->sh_size; at += sizeof(symbol)) {
-        if (read_at(file, symbols->sh_offset + at, &symbol, sizeof(symbol)) &&
+        if (shpool_elf_read(file, symbols->sh_offset + at, &symbol, sizeof(symbol)) &&
             is_variable(file, symbols, &symbol, &name)) {
             if (*count_p < NAMES_SHOWN) {
                 shpool_text_add(names, "%s%.120s", (*count_p > 0) ? ", " : "", name);
@@ -236,20 +210,17 @@ static void list_variables(const elf_file *file, const Elf64_Shdr *symbols, size
 shpool_status shpool_cubin_variables(const void *cubin, size_t bytes, size_t *count_p,
                                      shpool_text *names)
 {
-    elf_file file = { .data = cubin, .bytes = bytes };
+    shpool_elf file = { .data = cubin, .bytes = bytes };
     Elf64_Shdr section;
 
     *count_p = 0;
-    if (!read_at(&file, 0, &file.head, sizeof(file.head)) ||
-        (memcmp(file.head.e_ident, ELFMAG, SELFMAG) != 0) ||
-        (file.head.e_ident[EI_CLASS] != ELFCLASS64) ||
-        (file.head.e_shentsize != sizeof(section)) || (file.head.e_shnum == 0)) {
-        /* 0 sections: ELF's way to say that there are more than 65,279 */
+    if (!shpool_elf_open(&file) || (file.head.e_shentsize != sizeof(section)) ||
+        (file.head.e_shnum == 0)) {
         return shpool_error(SHPOOL_ERR_LINK, "the %zu bytes from nvJitLink or the cache are not a "
                             "cubin, or have more than 65,279 sections", bytes);
     }
     for (uint32_t i = 0; i < file.head.e_shnum; i++) {
-        if (read_section(&file, i, &section) && (section.sh_type == SHT_SYMTAB)) {
+        if (shpool_elf_section(&file, i, &section) && (section.sh_type == SHT_SYMTAB)) {
             list_variables(&file, &section, count_p, names);
         }
     }

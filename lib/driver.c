@@ -67,7 +67,8 @@ shpool_status shpool_driver_failed(const shpool_driver *cu, const char *call, cu
         status = SHPOOL_ERR_UNSUPPORTED;
     } else if (result == CU_ERROR_INVALID_DEVICE) {
         status = SHPOOL_ERR_NOT_FOUND;
-    } else if (result == CU_ERROR_STREAM_CAPTURE_UNSUPPORTED) {
+    } else if ((result >= CU_ERROR_STREAM_CAPTURE_UNSUPPORTED) &&
+               (result <= CU_ERROR_CAPTURED_EVENT)) {
         status = SHPOOL_ERR_CAPTURE;
     }
     return shpool_error(status, "%s of the CUDA driver failed with result %d: %s", call, result,

@@ -35,7 +35,8 @@ enum {
     CU_ERROR_INVALID_HANDLE          = 400,
     CU_ERROR_NOT_READY               = 600,
     CU_ERROR_STREAM_CAPTURE_UNSUPPORTED = 900,
-    CU_ERROR_STREAM_CAPTURE_IMPLICIT = 906
+    CU_ERROR_STREAM_CAPTURE_IMPLICIT = 906,
+    CU_ERROR_CAPTURED_EVENT = 907
 };
 
 enum { CU_STREAM_DEFAULT = 0, CU_STREAM_NON_BLOCKING = 1 };
@@ -140,7 +141,6 @@ typedef struct cu_uuid { unsigned char bytes[16]; } cu_uuid;
     _(context_push, cuCtxPushCurrent, cuCtxPushCurrent_v2, 4000, 0, (cu_context context))          \
     _(context_pop, cuCtxPopCurrent, cuCtxPopCurrent_v2, 4000, 0, (cu_context *context))            \
     _(context_device, cuCtxGetDevice, cuCtxGetDevice, 2000, 0, (cu_device *device))                \
-    _(context_sync, cuCtxSynchronize, cuCtxSynchronize, 2000, 0, (void))                           \
     _(memory_info, cuMemGetInfo, cuMemGetInfo_v2, 3020, 0, (size_t *free, size_t *total))          \
     _(memory_alloc, cuMemAlloc, cuMemAlloc_v2, 3020, 0, (cu_ptr *ptr, size_t bytes))               \
     _(memory_free, cuMemFree, cuMemFree_v2, 3020, 0, (cu_ptr ptr))                                 \
@@ -170,6 +170,8 @@ typedef struct cu_uuid { unsigned char bytes[16]; } cu_uuid;
       (shpool_stream stream, unsigned long long *id))                                              \
     _(stream_capturing, cuStreamIsCapturing, cuStreamIsCapturing, 10000, 1,                        \
       (shpool_stream stream, int *status))                                                         \
+    _(stream_capture, cuStreamGetCaptureInfo, cuStreamGetCaptureInfo, 10010, 1,                    \
+      (shpool_stream stream, int *status, unsigned long long *id))                                 \
     _(capture_mode, cuThreadExchangeStreamCaptureMode, cuThreadExchangeStreamCaptureMode, 10010,   \
       1, (int *mode))                                                                              \
     _(event_create, cuEventCreate, cuEventCreate, 2000, 0, (shpool_event *event, unsigned flags))  \

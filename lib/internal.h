@@ -41,6 +41,10 @@ typedef struct shpool_text {
 shpool_text shpool_text_make(char *buffer, size_t bytes);
 void shpool_text_add(shpool_text *text, const char *format, ...) SHPOOL_PRINTF(2, 3);
 
+/* Show characters that a terminal would obey as \x1b, in a buffer of `room` bytes; ends of lines
+ * and tabs stay.  All messages pass through it: names, paths and texts may be any bytes. */
+void shpool_text_escape(char *text, size_t room);
+
 /* The name nearest to `word` (edit distance); NULL if count is 0. */
 const char *shpool_nearest(const char *word, const char *const names[], size_t count);
 
@@ -110,6 +114,10 @@ int shpool_config_is_privileged(void);
 
 /* Digest of $LD_LIBRARY_PATH, the same for unset and empty. */
 shpool_digest shpool_config_library_path(void);
+
+/* $NVTX_INJECTION64_PATH, by which a tool names its shared object; NULL if unset or empty, and in a
+ * program with more privileges than its caller. */
+const char *shpool_config_nvtx(void);
 
 /* Read the environment again.  For tests: no other thread may be in the library. */
 void shpool_config_reload(void);
@@ -245,6 +253,16 @@ shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpoo
 
 /* m with (rank * m) >> 32 == rank / divisor for all rank < 1,024; 0 for divisor 1. */
 uint32_t shpool_plan_magic(uint32_t divisor);
+
+/* ---- requests.c ---- */
+
+/* Whether the requests can be planned for: SHPOOL_OK, or why not.  The pool has its shape. */
+shpool_status shpool_requests_check(const shpool_allocator *allocator, const shpool_pool *pool,
+                                    const shpool_request *requests, uint32_t n);
+
+/* Bytes that shpool_layout.largest of a pool must have, so that it serves all of them at once. */
+uint64_t shpool_requests_room(const shpool_allocator *allocator, const shpool_pool *pool,
+                              const shpool_request *requests, uint32_t n);
 
 /* ---- files.c ---- */
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The nvJitLink part of run-time linking: links a kernel and an allocator's LTO-IR into a cubin. */
+#include "fat.h"
 #include "jit.h"
 #include "link.h"
 
@@ -56,19 +57,55 @@ static shpool_status take_cubin(const shpool_jit *jit, shpool_jit_handle handle,
     return SHPOOL_OK;
 }
 
+/* Inputs that are cut off are refused: nvJitLink would read past their end.  *text_bytes_p: of
+ * those that are text, each with a NUL. */
+static shpool_status check_parts(const shpool_link_input *input, size_t *text_bytes_p)
+{
+    char reason[SHPOOL_ERROR_BYTES / 8];
+    shpool_text why = shpool_text_make(reason, sizeof(reason));
+
+    *text_bytes_p = 0;
+    for (size_t i = 0; i < input->parts; i++) {
+        const shpool_link_part *part = &input->part[i];
+
+        if (!shpool_code_is_whole(part->data, part->bytes, &why)) {
+            return shpool_error(SHPOOL_ERR_LINK, "the %s of %zu bytes cannot be linked: %s",
+                                part->name, part->bytes, reason);
+        }
+        if (shpool_code_is_text(part->data, part->bytes)) {
+            *text_bytes_p += part->bytes + 1;
+        }
+    }
+    return SHPOOL_OK;
+}
+
+/* Add an input; text is copied to *text_p, for a NUL after it. */
+static int add_part(const shpool_jit *jit, shpool_jit_handle handle, const shpool_link_part *part,
+                    char **text_p)
+{
+    const void *data = part->data;
+
+    if (shpool_code_is_text(data, part->bytes)) {
+        memcpy(*text_p, data, part->bytes);
+        data = *text_p;
+        *text_p += part->bytes;
+        *(*text_p)++ = '\0';
+    }
+    return jit->add_data(handle, SHPOOL_JIT_INPUT_ANY, data, part->bytes, part->name);
+}
+
+/* `text` has room for all inputs that are text, and stays until the handle is destroyed. */
 static shpool_status link_inputs(const shpool_jit *jit, shpool_jit_handle handle,
-                                 const shpool_link_input *input)
+                                 const shpool_link_input *input, char *text)
 {
     char step[128];
     int result;
 
     for (size_t i = 0; i < input->parts; i++) {
-        const shpool_link_part *part = &input->part[i];
-
-        result = jit->add_data(handle, SHPOOL_JIT_INPUT_ANY, part->data, part->bytes, part->name);
+        result = add_part(jit, handle, &input->part[i], &text);
         if (result != SHPOOL_JIT_SUCCESS) {
             snprintf(step, sizeof(step), "the %s (it must be LTO-IR, a fat binary or an object, "
-                     "with code for sm_%u)", part->name, input->arch);
+                     "with code for sm_%u)", input->part[i].name, input->arch);
             return link_failed(jit, handle, step, result);
         }
     }
@@ -115,23 +152,13 @@ static shpool_status check_stamp(const shpool_jit *jit, const shpool_link_input 
                         made / 1000, made % 1000 / 10, made / 1000);
 }
 
-shpool_status shpool_join(const shpool_link_input *input, void **cubin_p, size_t *bytes_p)
+static shpool_status create(const shpool_jit *jit, const shpool_link_input *input,
+                            shpool_jit_handle *handle_p)
 {
     char arch_option[24];
     const char *options[3] = { arch_option };
     uint32_t count = 1;
-    shpool_jit_handle handle = NULL;
-    shpool_jit jit;
-    shpool_status status;
     int result;
-
-    status = shpool_jit_load(input->cuda / 1000, &jit);
-    if (status == SHPOOL_OK) {
-        status = check_stamp(&jit, input);
-    }
-    if (status != SHPOOL_OK) {
-        return status;
-    }
 
     snprintf(arch_option, sizeof(arch_option), "-arch=sm_%u%s", input->arch, input->variant);
     if (input->lto) { /* without any LTO-IR it would fail */
@@ -141,19 +168,50 @@ shpool_status shpool_join(const shpool_link_input *input, void **cubin_p, size_t
                            m4/nvcc.mk */
         options[count++] = "-maxrregcount=32";
     }
-    result = jit.create(&handle, count, options);
+    result = jit->create(handle_p, count, options);
     if (result != SHPOOL_JIT_SUCCESS) {
         /* there is no handle from which to get a log */
         return shpool_error(SHPOOL_ERR_LINK, "nvJitLink refused the options %s%s with result %d: "
                             "is sm_%u known to CUDA %u.%u?", options[0],
-                            input->lto ? " -lto" : "", result, input->arch, jit.cuda / 1000,
-                            jit.cuda % 1000 / 10);
+                            input->lto ? " -lto" : "", result, input->arch, jit->cuda / 1000,
+                            jit->cuda % 1000 / 10);
+    }
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_join(const shpool_link_input *input, void **cubin_p, size_t *bytes_p)
+{
+    shpool_jit_handle handle = NULL;
+    shpool_jit jit;
+    size_t text_bytes;
+    char *text = NULL;
+    shpool_status status = check_parts(input, &text_bytes);
+
+    if (status == SHPOOL_OK) {
+        status = shpool_jit_load(input->cuda / 1000, &jit);
+    }
+    if (status == SHPOOL_OK) {
+        status = check_stamp(&jit, input);
+    }
+    if (status != SHPOOL_OK) {
+        return status;
     }
 
-    status = link_inputs(&jit, handle, input);
-    if (status == SHPOOL_OK) {
-        status = take_cubin(&jit, handle, cubin_p, bytes_p);
+    if (text_bytes > 0) {
+        text = malloc(text_bytes);
+        if (text == NULL) {
+            return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for %zu bytes of PTX",
+                                text_bytes);
+        }
     }
-    jit.destroy(&handle);
+    status = create(&jit, input, &handle);
+    if (status == SHPOOL_OK) {
+        status = link_inputs(&jit, handle, input, text);
+        if (status == SHPOOL_OK) {
+            status = take_cubin(&jit, handle, cubin_p, bytes_p);
+        }
+        jit.destroy(&handle);
+    }
+    free(text);
     return status;
 }

@@ -15,6 +15,10 @@ libshpool_core_la_SOURCES = \
 	lib/devices.c \
 	lib/driver.c \
 	lib/driver.h \
+	lib/elf.c \
+	lib/elf.h \
+	lib/fat.c \
+	lib/fat.h \
 	lib/files.c \
 	lib/internal.h \
 	lib/jit.c \
@@ -35,6 +39,7 @@ libshpool_core_la_SOURCES = \
 	lib/plugin.h \
 	lib/registry.c \
 	lib/relink.c \
+	lib/requests.c \
 	lib/select.c \
 	lib/sha256.c \
 	lib/sha256.h \

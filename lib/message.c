@@ -102,6 +102,7 @@ void shpool_message(shpool_level level, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
+    shpool_text_escape(text, sizeof(text));
     if (held.locks > 0) {
         keep(level, text);
     } else {

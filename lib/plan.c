@@ -139,6 +139,12 @@ static uint32_t area_bytes(const shpool_config *want, const shpool_pool *pool)
                     want->alignment);
 }
 
+/* Bytes of a region that are not pools'. */
+static uint32_t other_bytes(const shpool_pool *pool)
+{
+    return SHPOOL_SLACK_BYTES(pool->alignment) + pool->area_bytes;
+}
+
 /* Everything that does not depend on bytes. */
 static void plan_shape(const shpool_allocator *allocator, const shpool_config *want,
                        shpool_pool *pool)
@@ -273,7 +279,7 @@ static shpool_status too_large(const pool_sizes *sizes, const shpool_pool *pool,
     shpool_text_add(&text, "\"%s\" needs ", pool->name);
     if (needed != 0) {
         shpool_text_add(&text, "%llu bytes",
-                        (unsigned long long)needed * pool->pools + pool->area_bytes);
+                        (unsigned long long)needed * pool->pools + other_bytes(pool));
     } else {
         shpool_text_add(&text, "far more than %u bytes", limit);
     }
@@ -300,7 +306,7 @@ static int is_empty(const shpool_allocator *allocator, uint32_t alignment)
 static shpool_status size_by_payload(const pool_sizes *sizes, const shpool_config *want,
                                      uint32_t limit, shpool_pool *pool)
 {
-    uint32_t room = (limit > pool->area_bytes) ? limit - pool->area_bytes : 0;
+    uint32_t room = (limit > other_bytes(pool)) ? limit - other_bytes(pool) : 0;
     uint32_t most = size_at_most(sizes, room / pool->pools);
     uint32_t payload;
 
@@ -328,13 +334,13 @@ static shpool_status size_by_total(const pool_sizes *sizes, const shpool_config 
         return shpool_error(SHPOOL_ERR_TOO_LARGE, "total_bytes is %u, a block has at most %u "
                             "(%u KiB)", total, limit, limit / 1024u);
     }
-    if (total > pool->area_bytes) {
-        pool->pool_bytes = size_at_most(sizes, (total - pool->area_bytes) / pool->pools);
+    if (total > other_bytes(pool)) {
+        pool->pool_bytes = size_at_most(sizes, (total - other_bytes(pool)) / pool->pools);
     }
     if ((pool->pool_bytes != 0) && (largest_of(sizes, pool->pool_bytes) != 0)) {
         return SHPOOL_OK;
     }
-    needed = (unsigned long long)least * pool->pools + pool->area_bytes;
+    needed = (unsigned long long)least * pool->pools + other_bytes(pool);
     if ((least == 0) || (needed > limit)) {
         return shpool_error(SHPOOL_ERR_TOO_SMALL,
                             "total_bytes %u cannot hold an allocation in each of %u pool%s of "
@@ -347,18 +353,40 @@ static shpool_status size_by_total(const pool_sizes *sizes, const shpool_config 
                         pool->name, needed);
 }
 
+/* Empty pools need the area only, and what aligns it. */
+static shpool_status size_of_empty(const shpool_config *want, uint32_t limit,
+                                   const shpool_pool *pool)
+{
+    uint32_t most = ((want->total_bytes != 0) && (want->total_bytes < limit)) ? want->total_bytes
+                                                                              : limit;
+
+    if (pool->shared_bytes <= most) {
+        return SHPOOL_OK;
+    }
+    return shpool_error((most == limit) ? SHPOOL_ERR_TOO_LARGE : SHPOOL_ERR_TOO_SMALL,
+                        "\"%s\" needs %u bytes of shared memory to count, and may use at most %u: "
+                        "leave stats and spill out, or raise %s to %u", pool->name,
+                        pool->shared_bytes, most, (most == limit) ? "shared_limit" : "total_bytes",
+                        pool->shared_bytes);
+}
+
+static uint32_t limit_of(const shpool_config *want)
+{
+    return ((want->shared_limit != 0) && (want->shared_limit < SHPOOL_MAX_SHARED))
+               ? want->shared_limit : SHPOOL_MAX_SHARED;
+}
+
 static shpool_status plan_bytes(const shpool_allocator *allocator, const shpool_config *want,
                                 shpool_pool *pool)
 {
-    const uint32_t limit = ((want->shared_limit != 0) && (want->shared_limit < SHPOOL_MAX_SHARED))
-                               ? want->shared_limit : SHPOOL_MAX_SHARED;
+    const uint32_t limit = limit_of(want);
     pool_sizes sizes = sizes_of(allocator, pool);
     shpool_layout layout;
     shpool_status status;
 
-    pool->shared_bytes = pool->area_bytes;
+    pool->shared_bytes = (pool->area_bytes != 0) ? other_bytes(pool) : 0;
     if (is_empty(allocator, pool->alignment)) {
-        return SHPOOL_OK;
+        return size_of_empty(want, limit, pool);
     }
     status = (want->total_bytes != 0) ? size_by_total(&sizes, want, limit, pool)
                                       : size_by_payload(&sizes, want, limit, pool);
@@ -370,31 +398,121 @@ static shpool_status plan_bytes(const shpool_allocator *allocator, const shpool_
     pool->largest = shpool_zone_room(layout.largest, pool->flags);
     pool->word[0] = layout.word[0];
     pool->word[1] = layout.word[1];
-    pool->shared_bytes = pool->area_bytes + pool->pools * pool->pool_bytes;
+    pool->shared_bytes = other_bytes(pool) + pool->pools * pool->pool_bytes;
     return SHPOOL_OK;
 }
 
-shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpool_pool *pool_p,
-                              const shpool_allocator **allocator_p)
+/* The configuration gets the payload that the requests need, in place of a size. */
+static shpool_status ask_for(const shpool_allocator *allocator, const shpool_pool *pool,
+                             const shpool_request *requests, uint32_t n, shpool_config *config)
+{
+    shpool_status status = shpool_requests_check(allocator, pool, requests, n);
+    uint64_t room;
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    if ((config->payload_bytes != 0) || (config->total_bytes != 0)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "payload_bytes is %u and total_bytes %u: the "
+                            "requests decide the size, leave both 0", config->payload_bytes,
+                            config->total_bytes);
+    }
+    room = shpool_requests_room(allocator, pool, requests, n) - shpool_zone_cost(pool->flags);
+    room = (room < UINT32_MAX) ? room * pool->pools : UINT32_MAX;
+    config->payload_bytes = (room < UINT32_MAX) ? (uint32_t)room : UINT32_MAX;
+    return SHPOOL_OK;
+}
+
+/* requests: the pools are made for them; the configuration then gets the payload. */
+static shpool_status plan_pool(const shpool_allocator *allocator, const shpool_request *requests,
+                               uint32_t n, shpool_config *want, shpool_pool *pool)
+{
+    shpool_status status = plan_spill(want, pool);
+
+    if (status == SHPOOL_OK) {
+        plan_shape(allocator, want, pool);
+        status = (n != 0) ? ask_for(allocator, pool, requests, n, want) : SHPOOL_OK;
+    }
+    return (status == SHPOOL_OK) ? plan_bytes(allocator, want, pool) : status;
+}
+
+/* Whether some request of that size is served, from a fresh pool or by spilling. */
+static int serves(const shpool_allocator *allocator, const shpool_pool *pool, uint32_t bytes)
+{
+    return (bytes <= pool->largest) || (bytes <= pool->spill_bytes) ||
+           ((pool->flags & SHPOOL_FLAG_SPILL_NATIVE) != 0) ||
+           ((allocator->caps & SHPOOL_CAP_NONE) != 0);
+}
+
+/* The least threads_per_pool from `threads` on whose pools serve the stated request; 0: none.  If
+ * `bytes_p` is not NULL, the payload is what this takes, and is stored there. */
+static uint32_t threads_that_serve(const shpool_allocator *allocator, const shpool_config *want,
+                                   uint32_t threads, uint32_t *bytes_p)
+{
+    shpool_config other = *want;
+
+    for (; threads <= want->block_threads; threads++) {
+        uint64_t pools = (want->block_threads + threads - 1) / threads;
+        shpool_pool pool = { .abi = 0 };
+
+        other.threads_per_pool = threads;
+        if (bytes_p != NULL) {
+            other.payload_bytes = (want->request_bytes * pools < UINT32_MAX)
+                                      ? (uint32_t)(want->request_bytes * pools) : UINT32_MAX;
+            other.total_bytes = 0;
+            *bytes_p = other.payload_bytes;
+        }
+        if ((plan_pool(allocator, NULL, 0, &other, &pool) == SHPOOL_OK) &&
+            (pool.threads_per_pool == threads) && serves(allocator, &pool, want->request_bytes)) {
+            return threads;
+        }
+    }
+    return 0;
+}
+
+/* Refuse pools that can never serve the largest request that the program states. */
+static shpool_status check_request(const shpool_allocator *allocator, const shpool_config *want,
+                                   const shpool_pool *pool)
+{
+    const uint32_t mine = pool->threads_per_pool;
+    uint32_t bytes = 0;
+    uint32_t shared;
+    uint32_t larger;
+    char detail[512];
+    shpool_text text = shpool_text_make(detail, sizeof(detail));
+
+    if (serves(allocator, pool, want->request_bytes)) {
+        return SHPOOL_OK;
+    }
+    shpool_text_add(&text, "request_bytes is %u, but a pool of \"%s\" for %u thread%s (%u pool%s) "
+                    "serves at most %u: ", want->request_bytes, pool->name, mine, plural(mine),
+                    pool->pools, plural(pool->pools), pool->largest);
+    shared = threads_that_serve(allocator, want, mine + 1, NULL);
+    larger = threads_that_serve(allocator, want, mine, &bytes);
+    if (shared != 0) {
+        shpool_text_add(&text, "threads_per_pool=%u or ", shared);
+    }
+    if (larger == mine) {
+        shpool_text_add(&text, "payload_bytes=%u or ", bytes);
+    } else if ((shared | larger) == 0) {
+        shpool_text_add(&text, "no pool in %u bytes of shared memory, but ", limit_of(want));
+    } else if (shared == 0) {
+        shpool_text_add(&text, "threads_per_pool=%u with payload_bytes=%u or ", larger, bytes);
+    }
+    shpool_text_add(&text, "spill=native would serve it");
+    return shpool_error(SHPOOL_ERR_TOO_LARGE, "%s", detail);
+}
+
+/* The plan of a configuration or, if there are requests, of these. */
+static shpool_status make_plan(const char *spec, const shpool_config *want,
+                               const shpool_request *requests, uint32_t n, shpool_pool *pool_p,
+                               const shpool_allocator **allocator_p)
 {
     shpool_selection selection;
-    shpool_config config;
+    shpool_config config = *want;
     shpool_pool pool = { .abi = 0 };
-    shpool_status status;
+    shpool_status status = shpool_config_check();
 
-    if (allocator_p != NULL) {
-        *allocator_p = NULL;
-    }
-    if (pool_p == NULL) {
-        return shpool_error(SHPOOL_ERR_INVALID, "pool_p is NULL");
-    }
-    memset(pool_p, 0, sizeof(*pool_p));
-    if (want == NULL) {
-        return shpool_error(SHPOOL_ERR_INVALID, "want is NULL, a configuration is needed");
-    }
-
-    config = *want;
-    status = shpool_config_check();
     if (status == SHPOOL_OK) {
         status = check_config(&config);
     }
@@ -412,11 +530,10 @@ shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpoo
     pool.binding = ((config.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0)
                        ? (uint32_t)SHPOOL_BINDING_TABLE : config.binding;
     if (status == SHPOOL_OK) {
-        status = plan_spill(&config, &pool);
+        status = plan_pool(selection.allocator, requests, n, &config, &pool);
     }
     if (status == SHPOOL_OK) {
-        plan_shape(selection.allocator, &config, &pool);
-        status = plan_bytes(selection.allocator, &config, &pool);
+        status = check_request(selection.allocator, &config, &pool);
         pool.flags |= (selection.trace[0] != '\0') ? (uint32_t)SHPOOL_FLAG_TRACE : 0;
     }
     if (status != SHPOOL_OK) {
@@ -427,6 +544,44 @@ shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpoo
         *allocator_p = selection.allocator;
     }
     return SHPOOL_OK;
+}
+
+static shpool_status start_plan(const shpool_config *want, shpool_pool *pool_p)
+{
+    if (pool_p == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "pool_p is NULL");
+    }
+    memset(pool_p, 0, sizeof(*pool_p));
+    if (want == NULL) {
+        return shpool_error(SHPOOL_ERR_INVALID, "want is NULL, a configuration is needed");
+    }
+    return SHPOOL_OK;
+}
+
+shpool_status shpool_plan_for(const char *spec, const shpool_config *want, shpool_pool *pool_p,
+                              const shpool_allocator **allocator_p)
+{
+    shpool_status status = start_plan(want, pool_p);
+
+    if (allocator_p != NULL) {
+        *allocator_p = NULL;
+    }
+    return (status == SHPOOL_OK) ? make_plan(spec, want, NULL, 0, pool_p, allocator_p) : status;
+}
+
+shpool_status shpool_plan_requests(const char *spec, const shpool_config *want,
+                                   const shpool_request *requests, uint32_t n, shpool_pool *pool_p)
+{
+    shpool_status status = start_plan(want, pool_p);
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    if ((requests == NULL) || (n == 0)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "%u requests at %s: at least one is needed", n,
+                            (requests == NULL) ? "NULL" : "an address");
+    }
+    return make_plan(spec, want, requests, n, pool_p, NULL);
 }
 
 shpool_status shpool_same_geometry(shpool_layout_fn layout, const shpool_pool *pool)

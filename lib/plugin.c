@@ -7,6 +7,8 @@
  */
 #include "plugin.h"
 
+#include "elf.h"
+
 #include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
@@ -137,14 +139,16 @@ static int is_closed(shpool_plugin_list *list, const char *path, const struct st
 static void load_file(shpool_plugin_list *list, const char *path, const struct stat *info)
 {
     const shpool_plugin_info *found;
+    char reason[SHPOOL_REFUSED_BYTES];
+    shpool_text why = shpool_text_make(reason, sizeof(reason));
     const char *text;
     void *image;
 
-    if (!S_ISREG(info->st_mode)) { /* dlopen() would wait for a FIFO's writer */
-        shpool_plugin_refuse(list, path, "it is not a regular file");
+    if (!is_closed(list, path, info)) {
         return;
     }
-    if (!is_closed(list, path, info)) {
+    if (!shpool_elf_is_loadable(path, &why)) {
+        shpool_plugin_refuse(list, path, "%s", reason);
         return;
     }
     /* RTLD_NODELETE: its constructors may have left pointers to it */

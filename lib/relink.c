@@ -11,6 +11,7 @@
 #include "config.h"
 
 #include "cubin.h"
+#include "fat.h"
 #include "link.h"
 #include "lock.h"
 
@@ -31,99 +32,51 @@ static const shpool_blob *const linked_calls[2] = { NULL, NULL };
 
 /* ---- fat binaries ---- */
 
-#define FAT_MAGIC 0xba55ed50u
-#define FAT_LTO   8u /* kind of an entry: LTO-IR */
-
-typedef struct fat_header {
-    uint32_t magic;
-    uint16_t version;
-    uint16_t header_bytes;
-    uint64_t bytes; /* after the header */
-} fat_header;
-
-/* The beginning of an entry; further fields follow, and then its contents. */
-typedef struct fat_entry {
-    uint16_t kind;
-    uint16_t version;
-    uint32_t header_bytes;
-    uint64_t bytes;
-} fat_entry;
-
-/* Bytes of the fat binary at `data`; 0: none, or incomplete. */
-static size_t fat_bytes(const unsigned char *data, size_t room)
-{
-    fat_header head;
-
-    if (room < sizeof(head)) {
-        return 0;
-    }
-    memcpy(&head, data, sizeof(head));
-    if ((head.magic != FAT_MAGIC) || (head.header_bytes < sizeof(head)) ||
-        (head.header_bytes > room) || (head.bytes > room - head.header_bytes)) {
-        return 0;
-    }
-    return head.header_bytes + (size_t)head.bytes;
-}
-
 /* Forms of code in a complete fat binary. */
 static int fat_code(const unsigned char *data, size_t bytes)
 {
-    fat_header head;
-    fat_entry entry;
-    size_t at;
+    shpool_fat_entry entry;
+    size_t at = 0;
     int code = 0;
 
-    memcpy(&head, data, sizeof(head));
-    for (at = head.header_bytes; bytes - at >= sizeof(entry);) {
-        memcpy(&entry, data + at, sizeof(entry));
-        code |= (entry.kind == FAT_LTO) ? SHPOOL_CODE_LTO : SHPOOL_CODE_OTHER;
-        if ((entry.header_bytes < sizeof(entry)) || (entry.header_bytes > bytes - at) ||
-            (entry.bytes > bytes - at - entry.header_bytes)) {
-            break;
-        }
-        at += entry.header_bytes + (size_t)entry.bytes;
+    while (shpool_fat_next(data, bytes, &at, &entry)) {
+        code |= (entry.kind == SHPOOL_FAT_LTO) ? SHPOOL_CODE_LTO : SHPOOL_CODE_OTHER;
     }
     return code;
 }
 
 int shpool_blob_code(const shpool_blob *blob)
 {
-    static const unsigned char lto[4] = { 0xed, 'C', 'N', 0x7f };
-
-    if ((blob->bytes > sizeof(lto)) && (memcmp(blob->data, lto, sizeof(lto)) == 0)) {
+    if (shpool_code_is_lto(blob->data, blob->bytes)) {
         return SHPOOL_CODE_LTO;
     }
-    return (fat_bytes(blob->data, blob->bytes) != 0) ? fat_code(blob->data, blob->bytes)
-                                                     : SHPOOL_CODE_OTHER;
+    return (shpool_fat_bytes(blob->data, blob->bytes) != 0) ? fat_code(blob->data, blob->bytes)
+                                                            : SHPOOL_CODE_OTHER;
 }
 
 /* Name of a fat binary of libshpool_device.a (m4/nvcc.mk): "calls" or an allocator.  0: not one of
  * those. */
-static int fat_name(const unsigned char *data, char name[SHPOOL_NAME_BYTES])
+static int fat_name(const unsigned char *data, size_t bytes, char name[SHPOOL_NAME_BYTES])
 {
     static const char prefix[] = "shpool:";
     const size_t count = sizeof(prefix) - 1;
-    fat_header head;
-    fat_entry entry;
+    shpool_fat_entry entry;
     const unsigned char *at;
+    size_t end = 0;
 
-    memcpy(&head, data, sizeof(head));
-    if (head.bytes < sizeof(entry)) {
+    if (!shpool_fat_next(data, bytes, &end, &entry)) {
         return 0;
     }
-    memcpy(&entry, data + head.header_bytes, sizeof(entry));
-    if (entry.header_bytes > head.bytes) {
-        return 0;
-    }
-    at = data + head.header_bytes;
+    at = data + end - (size_t)entry.bytes - entry.header_bytes;
     for (size_t i = sizeof(entry); i + count < entry.header_bytes; i++) {
         if (memcmp(at + i, prefix, count) == 0) {
             const size_t room = entry.header_bytes - i - count;
             const size_t most = SHPOOL_NAME_BYTES - 1;
-            const size_t bytes = strnlen((const char *)at + i + count, (room < most) ? room : most);
+            const size_t length = strnlen((const char *)at + i + count,
+                                          (room < most) ? room : most);
 
-            memcpy(name, at + i + count, bytes);
-            name[bytes] = '\0';
+            memcpy(name, at + i + count, length);
+            name[length] = '\0';
             return 1;
         }
     }
@@ -142,8 +95,8 @@ static size_t take_fat(row *rest, const unsigned char **fat_p)
 {
     size_t bytes = 0;
 
-    while ((rest->bytes >= sizeof(fat_header)) &&
-           ((bytes = fat_bytes(rest->at, rest->bytes)) == 0)) {
+    while ((rest->bytes >= sizeof(shpool_fat_header)) &&
+           ((bytes = shpool_fat_bytes(rest->at, rest->bytes)) == 0)) {
         rest->at += 8;
         rest->bytes -= 8;
     }
@@ -175,11 +128,11 @@ static row_facts look_at(row rest)
 
 /* Whether it is called: not tables of other allocators, and not image_calls.cu if linked_calls.cu
  * replaces it. */
-static int is_needed(const unsigned char *fat, const char *allocator, int inlined)
+static int is_needed(const unsigned char *fat, size_t bytes, const char *allocator, int inlined)
 {
     char name[SHPOOL_NAME_BYTES];
 
-    if (!fat_name(fat, name)) {
+    if (!fat_name(fat, bytes, name)) {
         return 1;
     }
     return (strcmp(name, "calls") == 0) ? !inlined : (strcmp(name, allocator) == 0);
@@ -195,7 +148,7 @@ static void list_parts(row rest, const char *name, const shpool_blob *allocator,
     size_t bytes;
 
     while ((bytes = take_fat(&rest, &fat)) != 0) {
-        if (is_needed(fat, name, calls != NULL)) {
+        if (is_needed(fat, bytes, name, calls != NULL)) {
             part[count++] = (shpool_link_part){ fat, bytes, "program's device code" };
         }
     }

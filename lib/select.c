@@ -21,30 +21,35 @@ static shpool_status bad_value(const target *to, const char *key, const char *va
                         to->selection->origin, to->selection->text, key, value, legal);
 }
 
-static shpool_status set_payload_bytes(const target *to, const char *value)
+static shpool_status take_bytes(const target *to, const char *key, const char *value,
+                                uint32_t *bytes_p)
 {
     uint64_t bytes;
 
     if (!shpool_spec_number(value, 1, &bytes)) {
-        return bad_value(to, "payload_bytes", value, "a number of bytes that may end in K, M or G");
+        return bad_value(to, key, value, "a number of bytes that may end in K, M or G");
     }
     /* any value beyond 32 bits is too large, which the plan reports */
-    to->want->payload_bytes = (bytes < UINT32_MAX) ? (uint32_t)bytes : UINT32_MAX;
-    to->want->total_bytes = 0;
+    *bytes_p = (bytes < UINT32_MAX) ? (uint32_t)bytes : UINT32_MAX;
     return SHPOOL_OK;
 }
 
 /* The last of the two sizes is used, and overrides the program's request. */
+static shpool_status set_payload_bytes(const target *to, const char *value)
+{
+    to->want->total_bytes = 0;
+    return take_bytes(to, "payload_bytes", value, &to->want->payload_bytes);
+}
+
 static shpool_status set_total_bytes(const target *to, const char *value)
 {
-    uint64_t bytes;
-
-    if (!shpool_spec_number(value, 1, &bytes)) {
-        return bad_value(to, "total_bytes", value, "a number of bytes that may end in K, M or G");
-    }
-    to->want->total_bytes = (bytes < UINT32_MAX) ? (uint32_t)bytes : UINT32_MAX;
     to->want->payload_bytes = 0;
-    return SHPOOL_OK;
+    return take_bytes(to, "total_bytes", value, &to->want->total_bytes);
+}
+
+static shpool_status set_request_bytes(const target *to, const char *value)
+{
+    return take_bytes(to, "request_bytes", value, &to->want->request_bytes);
 }
 
 static shpool_status set_threads_per_pool(const target *to, const char *value)
@@ -183,13 +188,14 @@ static shpool_status set_trace_blocks(const target *to, const char *value)
 }
 
 static const char *const option_names[] = {
-    "payload_bytes", "total_bytes", "threads_per_pool", "alignment", "stats", "check", "spill",
-    "spill_bytes", "spill_blocks", "trace", "trace_bytes", "trace_blocks", "binding", "copies"
+    "payload_bytes", "total_bytes", "request_bytes", "threads_per_pool", "alignment", "stats",
+    "check", "spill", "spill_bytes", "spill_blocks", "trace", "trace_bytes", "trace_blocks",
+    "binding", "copies"
 };
 static const option_fn option_fns[] = {
-    set_payload_bytes, set_total_bytes, set_threads_per_pool, set_alignment, set_stats, set_check,
-    set_spill, set_spill_bytes, set_spill_blocks, set_trace, set_trace_bytes, set_trace_blocks,
-    set_binding, set_copies
+    set_payload_bytes, set_total_bytes, set_request_bytes, set_threads_per_pool, set_alignment,
+    set_stats, set_check, set_spill, set_spill_bytes, set_spill_blocks, set_trace, set_trace_bytes,
+    set_trace_blocks, set_binding, set_copies
 };
 
 _Static_assert(SHPOOL_ARRAY_COUNT(option_names) == SHPOOL_ARRAY_COUNT(option_fns),
@@ -239,6 +245,11 @@ static shpool_status check_request(const shpool_selection *selection, shpool_con
     if (((want->spill & SHPOOL_SPILL_ARENA) != 0) && (allocator->scope == SHPOOL_SCOPE_CLUSTER)) {
         return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" has scope cluster, and a slot of "
                             "spill=arena belongs to one block: use spill=native",
+                            allocator->name);
+    }
+    if ((want->spill != SHPOOL_SPILL_FAIL) && ((allocator->caps & SHPOOL_CAP_NONE) != 0)) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" never allocates memory, not by "
+                            "spilling either: leave spill out, or use \"native\"",
                             allocator->name);
     }
     if ((selection->trace[0] != '\0') && (allocator->scope == SHPOOL_SCOPE_CLUSTER)) {

@@ -127,12 +127,7 @@ shpool_status shpool_simt_report(const shpool_pool *pool, shpool_report_data *re
 
     memcpy(report_p, pool->report, sizeof(*report_p));
     shpool_report_close(report_p);
-    if (report_p->status != SHPOOL_OK) {
-        shpool_refusal found;
-
-        memcpy(&found, (const char *)pool->report + sizeof(*report_p), sizeof(found));
-        shpool_report_explain(pool, report_p, &found);
-    }
+    shpool_report_explain(pool, report_p);
     return SHPOOL_OK;
 }
 

@@ -50,6 +50,7 @@ shpool_status shpool_error(shpool_status status, const char *format, ...)
         va_start(args, format);
         vsnprintf(detail, sizeof(detail), format, args);
         va_end(args);
+        shpool_text_escape(detail, sizeof(detail));
     }
 
     shpool_set_last_error(detail);
@@ -66,6 +67,7 @@ shpool_status shpool_error_prefix(shpool_status status, const char *origin, cons
     shpool_text whole = shpool_text_make(detail, sizeof(detail));
 
     shpool_text_add(&whole, "%s \"%s\": %s", origin, text, shpool_last_error());
+    shpool_text_escape(detail, sizeof(detail));
     shpool_set_last_error(detail);
     return status;
 }

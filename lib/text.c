@@ -2,6 +2,8 @@
 /* Text for details: appending with a bound, and the nearest of some names. */
 #include "internal.h"
 
+#include "coalesce/plan/escape.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +29,34 @@ void shpool_text_add(shpool_text *text, const char *format, ...)
     va_end(args);
     if (count > 0) {
         text->used += ((size_t)count < left) ? (size_t)count : left - 1;
+    }
+}
+
+void shpool_text_escape(char *text, size_t room)
+{
+    char shown[COALESCE_SHOWN_BYTES];
+
+    for (char *at = text; *at != '\0';) {
+        const char *rest = at;
+        const size_t left = strlen(at);
+        const size_t bytes = coalesce_show(&rest, at + left, shown);
+        const size_t taken = (size_t)(rest - at);
+
+        if ((bytes != taken) && (*at != '\n') && (*at != '\t')) {
+            const size_t used = (size_t)(at - text) + bytes;
+
+            if (used >= room) {
+                *at = '\0';
+                return;
+            }
+            memmove(at + bytes, rest,
+                    (left - taken < room - used) ? left - taken + 1 : room - used);
+            text[room - 1] = '\0';
+            memcpy(at, shown, bytes);
+            at += bytes;
+        } else {
+            at += taken;
+        }
     }
 }
 

@@ -128,14 +128,12 @@ static shpool_status arenas_create(simt_block *block)
 
 static shpool_status arena_create(simt_block *block)
 {
-    uint32_t reserved     = (block->launch.from_zero != 0) ? 0u : RESERVED_BYTES;
-    uint32_t static_bytes = (block->launch.static_bytes + 15u) & ~15u;
-    void    *arena        = NULL;
+    uint32_t reserved = (block->launch.from_zero != 0) ? 0u : RESERVED_BYTES;
+    void    *arena    = NULL;
 
-    /* Dynamic memory has the largest alignment of a pool, as an address and as a simt_addr. */
+    /* as nvlink places dynamic memory, whatever alignment its declaration has */
     block->arena_begin  = reserved;
-    block->dynamic_base = (reserved + static_bytes + SHPOOL_MAX_ALIGNMENT - 1u) &
-                          ~(SHPOOL_MAX_ALIGNMENT - 1u);
+    block->dynamic_base = reserved + ((block->launch.static_bytes + 15u) & ~15u);
     block->arena_end    = block->dynamic_base + block->launch.dynamic_bytes;
     if (block->cluster > 1) {
         return arenas_create(block);

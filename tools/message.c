@@ -2,6 +2,7 @@
 /* Where the tools' messages go. */
 #include "config.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "lib/internal.h"
@@ -18,4 +19,31 @@ static void print_message(shpool_level level, const char *text, void *tool)
 void tool_messages(const char *tool)
 {
     shpool_set_message_handler(print_message, (void *)(size_t)tool);
+}
+
+static void put(FILE *to, const char *format, va_list args)
+{
+    char text[2 * SHPOOL_PATH_BYTES];
+
+    (void)vsnprintf(text, sizeof(text), format, args);
+    shpool_text_escape(text, sizeof(text));
+    (void)fputs(text, to);
+}
+
+void tool_say(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    put(stderr, format, args);
+    va_end(args);
+}
+
+void tool_print(const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    put(stdout, format, args);
+    va_end(args);
 }

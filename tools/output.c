@@ -4,12 +4,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "output.h"
+#include "message.h"
 
 /* The standard output or error if `about` is its file; -1: neither. */
 static int stream_of(const struct stat *about)
@@ -60,39 +62,94 @@ static int link_at(const char *path)
     return ((info.st_uid == geteuid()) || (info.st_uid == 0)) ? OWN_LINK : FOREIGN_LINK;
 }
 
-/* A new file beside the one that is replaced.  Only a link that was checked is followed; any other
- * that has taken the name meanwhile is replaced. */
-static int open_beside(tool_output *out, const char *path, const struct stat *old, int link)
-{
-    const size_t bytes = strlen(path) + sizeof(".XXXXXX");
-    int          file;
+/* ---- signals ---- */
 
-    if ((old != NULL) && (access(path, W_OK) != 0)) { /* rename() would not ask */
-        return -1;
+#define MOST_PARTS 8
+
+/* Names that the handler removes; "": none.  Static, so that they can be read at any time. */
+static char                  part_name[MOST_PARTS][PATH_MAX];
+static volatile sig_atomic_t part_used[MOST_PARTS];
+static pid_t                 owner; /* a child that has not called exec() yet removes nothing */
+
+/* Whether a signal's default action ends the program, and a program can do something before. */
+static int is_ending(int number)
+{
+    static const int others[] = { SIGKILL, SIGSTOP, SIGCHLD,  SIGCONT, SIGTSTP, SIGTTIN,
+                                  SIGTTOU, SIGURG,  SIGWINCH, SIGXFSZ };
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        if (number == others[i]) {
+            return 0;
+        }
     }
-    out->path = ((old != NULL) && (link == OWN_LINK)) ? realpath(path, NULL) : strdup(path);
-    out->part = malloc((out->path != NULL) ? strlen(out->path) + bytes : 1);
-    if ((out->path == NULL) || (out->part == NULL)) {
-        return -1;
+    return 1;
+}
+
+static int is_fault(int number)
+{
+    return (number == SIGSEGV) || (number == SIGBUS) || (number == SIGFPE) || (number == SIGILL) ||
+           (number == SIGTRAP) || (number == SIGSYS) || (number == SIGABRT);
+}
+
+/* unlink(), sigaction() and raise() may be called anywhere. */
+static void remove_parts(int number)
+{
+    const struct sigaction ends = { .sa_handler = SIG_DFL };
+
+    for (int i = 0; i < MOST_PARTS; i++) {
+        if (part_used[i] && (getpid() == owner)) {
+            (void)unlink(part_name[i]);
+        }
     }
-    (void)snprintf(out->part, strlen(out->path) + bytes, "%s.XXXXXX", out->path);
-    file = mkostemp(out->part, O_CLOEXEC);
-    if ((file >= 0) && (fchmod(file, mode_of(old)) != 0)) {
-        (void)unlink(out->part);
-        (void)close(file);
-        file = -1;
+    (void)sigaction(number, &ends, NULL);
+    (void)raise(number);
+}
+
+static void let_writes_fail(int number)
+{
+    (void)number;
+}
+
+/* Signals that are ignored, or have another handler, stay so. */
+static void handle(int number, void (*handler)(int))
+{
+    struct sigaction now;
+    struct sigaction then = { .sa_handler = handler, .sa_flags = SA_RESTART };
+
+    if ((sigaction(number, NULL, &now) == 0) && ((now.sa_flags & SA_SIGINFO) == 0) &&
+        (now.sa_handler == SIG_DFL)) {
+        (void)sigfillset(&then.sa_mask);
+        (void)sigaction(number, &then, NULL);
     }
-    return file;
+}
+
+/* Not SIG_IGN for a file that is too large: programs that the tool starts would inherit it. */
+static void handle_signals(void)
+{
+    owner = getpid();
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        if (is_ending(number)) {
+            handle(number, remove_parts);
+        }
+    }
+    handle(SIGXFSZ, let_writes_fail);
+}
+
+void tool_signals_fill(sigset_t *signals)
+{
+    (void)sigemptyset(signals);
+    for (int number = 1; number <= SIGRTMAX; number++) {
+        if (is_ending(number) && !is_fault(number)) {
+            (void)sigaddset(signals, number);
+        }
+    }
 }
 
 void tool_signals_block(sigset_t *before)
 {
     sigset_t signals;
 
-    (void)sigemptyset(&signals);
-    (void)sigaddset(&signals, SIGINT);
-    (void)sigaddset(&signals, SIGTERM);
-    (void)sigaddset(&signals, SIGHUP);
+    tool_signals_fill(&signals);
     (void)pthread_sigmask(SIG_BLOCK, &signals, before);
 }
 
@@ -101,14 +158,72 @@ void tool_signals_restore(const sigset_t *before)
     (void)pthread_sigmask(SIG_SETMASK, before, NULL);
 }
 
+/* ---- files ---- */
+
+/* A name for a part; NULL with errno. */
+static char *take_part(const char *path)
+{
+    for (int i = 0; i < MOST_PARTS; i++) {
+        if (part_name[i][0] == '\0') {
+            if (snprintf(part_name[i], PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX) {
+                part_name[i][0] = '\0';
+                errno = ENAMETOOLONG;
+                return NULL;
+            }
+            return part_name[i];
+        }
+    }
+    errno = EMFILE;
+    return NULL;
+}
+
+/* From now on a signal removes it, or no longer. */
+static void set_used(const char *part, int used)
+{
+    for (int i = 0; i < MOST_PARTS; i++) {
+        if (part == part_name[i]) {
+            part_used[i] = used;
+        }
+    }
+}
+
+/* A new file beside the one that is replaced.  Only a link that was checked is followed; any other
+ * that has taken the name meanwhile is replaced. */
+static int open_beside(tool_output *out, const char *path, const struct stat *old, int link)
+{
+    int file;
+
+    if ((old != NULL) && (access(path, W_OK) != 0)) { /* rename() would not ask */
+        return -1;
+    }
+    out->path = ((old != NULL) && (link == OWN_LINK)) ? realpath(path, NULL) : strdup(path);
+    out->part = (out->path != NULL) ? take_part(out->path) : NULL;
+    if (out->part == NULL) {
+        return -1;
+    }
+    file = mkostemp(out->part, O_CLOEXEC);
+    if ((file >= 0) && (fchmod(file, mode_of(old)) != 0)) {
+        const int error = errno;
+
+        (void)unlink(out->part);
+        (void)close(file);
+        errno = error;
+        file = -1;
+    }
+    set_used(out->part, file >= 0);
+    return file;
+}
+
 /* All but the file; errno stays. */
 static void forget(tool_output *out)
 {
     const int error = errno;
 
+    if (out->part != NULL) {
+        set_used(out->part, 0);
+        out->part[0] = '\0';
+    }
     free(out->path);
-    free(out->part);
-    tool_signals_restore(&out->signals);
     errno = error;
 }
 
@@ -118,9 +233,10 @@ int tool_output_begin(tool_output *out, const char *path)
     const int   link   = link_at(path);
     const int   exists = stat(path, &old) == 0;
     int         file   = -1;
+    sigset_t    before;
 
     *out = (tool_output){.to = NULL};
-    tool_signals_block(&out->signals);
+    tool_signals_block(&before); /* a file that was just made is not known to the handler yet */
     if (link == FOREIGN_LINK) {
         errno = EACCES;
     } else if (exists && (!S_ISREG(old.st_mode) || (stream_of(&old) >= 0))) {
@@ -128,6 +244,7 @@ int tool_output_begin(tool_output *out, const char *path)
     } else {
         file = open_beside(out, path, exists ? &old : NULL, link);
     }
+    tool_signals_restore(&before);
     out->to = (file >= 0) ? fdopen(file, "w") : NULL;
     if (out->to == NULL) {
         const int error = errno;
@@ -184,8 +301,9 @@ int tool_flush(FILE *to)
     return -1;
 }
 
-void tool_streams_check(void)
+void tool_prepare(void)
 {
+    handle_signals();
     for (int at = STDIN_FILENO; at <= STDERR_FILENO; at++) {
         if ((fcntl(at, F_GETFD) < 0) && (errno == EBADF)) { /* open() takes the lowest number */
             (void)!open("/dev/null", (at == STDIN_FILENO) ? O_WRONLY : O_RDONLY);
@@ -198,6 +316,6 @@ int tool_leave(const char *tool, int status, int failure)
     if (tool_flush(stdout) == 0) {
         return status;
     }
-    fprintf(stderr, "%s: the standard output: %s\n", tool, strerror(errno));
+    tool_say("%s: the standard output: %s\n", tool, strerror(errno));
     return (status != 0) ? status : failure;
 }

@@ -8,24 +8,26 @@
 
 /** An output under way. */
 typedef struct tool_output {
-    FILE    *to;
-    char    *path;    /* the file that is replaced; NULL: `to` is a device or a pipe */
-    char    *part;    /* what will replace it, in the same folder */
-    sigset_t signals; /* that were blocked before */
+    FILE *to;
+    char *path; /* the file that is replaced; NULL: `to` is a device or a pipe */
+    char *part; /* what will replace it, in the same folder */
 } tool_output;
 
 /**
- * Let SIGINT, SIGTERM and SIGHUP wait, while there is something that has to be removed.
+ * Let signals that end a program wait, while there is something that has to be removed.
  * @param [out] before  for tool_signals_restore(), after which those that came end the program
  */
 void tool_signals_block(sigset_t *before);
 void tool_signals_restore(const sigset_t *before);
 
+/** The signals that wait: those whose default action ends a program, except for its own faults. */
+void tool_signals_fill(sigset_t *signals);
+
 /**
  * Begin a file.  Its text goes to a new file beside it, which no link can redirect; a device, a
  * pipe or the standard output (/dev/stdout) is written as it is.  A link at `path` is followed if
- * it belongs to this user or root.  Until tool_output_end() SIGINT, SIGTERM and SIGHUP wait: a
- * program that they end leaves nothing half done.
+ * it belongs to this user or root.  A signal that ends the program until tool_output_end() removes
+ * the new file; a file that is too large is an error (EFBIG) of tool_output_end().
  * @return 0, or -1 with errno (ENXIO: a FIFO that no program reads; EACCES also: a link of another
  *         user) and nothing to end
  */
@@ -44,8 +46,11 @@ const char *tool_output_error(int error);
 /** Flush a stream: 0, or -1 with errno if that or an earlier write failed. */
 int tool_flush(FILE *to);
 
-/** Make the standard streams safe: the number of a closed one is not given to the next file. */
-void tool_streams_check(void);
+/**
+ * Begin a program: the number of a standard stream that is closed is not given to the next file,
+ * and signals remove what tool_output_begin() has made.
+ */
+void tool_prepare(void);
 
 /**
  * End a program: flush stdout.

@@ -41,6 +41,7 @@
 #include <shpool/module.h>
 
 #define SHPOOL_MARKS_arena  ~, 1 /* it has marks: module.h */
+#define SHPOOL_PACKS_arena  ~, SHPOOL_PACKING(SHPOOL_PACK_UP, 0u, 4u, 0u)
 #define SHPOOL_GUARDS_arena ~, 1
 
 #define SHPOOL_ARENA_MOST (256u << 10) /* bytes of the largest pool: a mark has 16 bits for both */

@@ -614,6 +614,7 @@ SIMT_FN uint32_t shpool_bitmap_resize(shpool_view view, simt_addr addr, uint32_t
 
 #if !defined(SHPOOL_BITMAP_AS) /* in a cluster one lane requests for its group */
 #include <shpool/allocators/bitmap/bitmap_group.h>
+#define SHPOOL_PACKS_bitmap  ~, SHPOOL_PACKING(SHPOOL_PACK_ANY, 0u, 0u, 0u)
 #define SHPOOL_GROUPS_bitmap ~, 1
 #define SHPOOL_GUARDS_bitmap ~, 1
 #define SHPOOL_CLEAN_bitmap  ~, 1

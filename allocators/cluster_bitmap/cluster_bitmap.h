@@ -258,6 +258,7 @@ SIMT_FN uint32_t shpool_cluster_bitmap_largest(shpool_view view)
 /* A request may go to any block's pool. */
 #define SHPOOL_GUARDS_cluster_bitmap ~, 1
 #define SHPOOL_CLEAN_cluster_bitmap  ~, 1
+#define SHPOOL_PACKS_cluster_bitmap  ~, SHPOOL_PACKING(SHPOOL_PACK_ANY, 0u, 0u, 0u)
 SIMT_FN shpool_walk shpool_cluster_bitmap_guard(shpool_view view)
 {
     uint32_t    blocks = simt_cluster_blocks();

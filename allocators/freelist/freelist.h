@@ -482,6 +482,7 @@ SIMT_FN shpool_walk shpool_fl_walk(shpool_view view)
     return walk;
 }
 
+#define SHPOOL_PACKS_freelist  ~, SHPOOL_PACKING(SHPOOL_PACK_DOWN, 0u, 0u, 0u)
 #define SHPOOL_GUARDS_freelist ~, 1 /* module.h */
 SHPOOL_LOCKED_MODULE(freelist, shpool_fl, shpool_fl_serve,
                      shpool_fl_want(bytes, alignment))

@@ -460,6 +460,7 @@ SIMT_FN shpool_walk shpool_rb_walk(shpool_view view)
     return walk;
 }
 
+#define SHPOOL_PACKS_rbtree  ~, SHPOOL_PACKING(SHPOOL_PACK_DOWN, 4u, 0u, 0u)
 #define SHPOOL_GUARDS_rbtree ~, 1 /* module.h */
 SHPOOL_LOCKED_MODULE(rbtree, shpool_rb, shpool_rb_serve, shpool_tags_want(bytes, alignment))
 

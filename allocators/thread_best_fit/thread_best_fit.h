@@ -9,6 +9,7 @@
 #include <shpool/impl/heap/tags_thread.h>
 #include <shpool/module.h>
 
+#define SHPOOL_PACKS_thread_best_fit ~, SHPOOL_PACKING(SHPOOL_PACK_DOWN, 4u, 0u, 0u)
 SHPOOL_TAGS_THREAD_MODULE(thread_best_fit, 1)
 
 #endif /* SHPOOL_ALLOCATORS_THREAD_BEST_FIT_H */

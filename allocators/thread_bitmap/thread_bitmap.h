@@ -24,6 +24,7 @@
 #include <shpool/impl/heap/run_word.h>
 #include <shpool/module.h>
 
+#define SHPOOL_PACKS_thread_bitmap ~, SHPOOL_PACKING(SHPOOL_PACK_UP, 0u, 0u, 32u)
 #define SHPOOL_CLEAN_thread_bitmap ~, 1 /* free memory holds nothing: module.h */
 
 typedef struct shpool_tb_unit {

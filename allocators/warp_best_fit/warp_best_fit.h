@@ -10,6 +10,7 @@
 #include <shpool/impl/heap/tags_batch.h>
 #include <shpool/module.h>
 
+#define SHPOOL_PACKS_warp_best_fit  ~, SHPOOL_PACKING(SHPOOL_PACK_DOWN, 4u, 0u, 0u)
 #define SHPOOL_GUARDS_warp_best_fit ~, 1 /* module.h */
 SHPOOL_BATCH_MODULE(warp_best_fit, 1)
 

@@ -4,6 +4,8 @@
  * block. */
 #include "flow.h"
 
+#include "coalesce/plan/plan.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -75,15 +77,60 @@ static int find_predecessors(coalesce_llvm_flow *flow)
     return 1;
 }
 
+/* The constant that the value is; 0: it is none. */
+static int number_of(LLVMValueRef value, int64_t *number)
+{
+    if (!LLVMIsAConstantInt(value) || LLVMGetIntTypeWidth(LLVMTypeOf(value)) > 64) {
+        return 0;
+    }
+    *number = LLVMConstIntGetSExtValue(value);
+    return 1;
+}
+
+/* The phi of a counter, if `value` is one and its next value is `next`: where it begins. */
+static int begins_at(LLVMValueRef value, LLVMValueRef next, int64_t *from)
+{
+    unsigned other;
+
+    if (!LLVMIsAPHINode(value) || LLVMCountIncoming(value) != 2) {
+        return 0;
+    }
+    other = LLVMGetIncomingValue(value, 0) == next;
+    return LLVMGetIncomingValue(value, 1 - other) == next &&
+           number_of(LLVMGetIncomingValue(value, other), from);
+}
+
+/* Of the loop that ends with the block, whose counter is a phi, added to and compared. */
+static uint32_t rounds_of(LLVMBasicBlockRef latch)
+{
+    LLVMValueRef branch = LLVMGetBasicBlockTerminator(latch), test, next;
+    int64_t from, step, to;
+
+    if (!LLVMIsABranchInst(branch) || !LLVMIsConditional(branch)) {
+        return COALESCE_UNKNOWN_ROUNDS;
+    }
+    test = LLVMGetCondition(branch);
+    if (!LLVMIsAICmpInst(test) || !number_of(LLVMGetOperand(test, 1), &to)) {
+        return COALESCE_UNKNOWN_ROUNDS;
+    }
+    next = LLVMGetOperand(test, 0);
+    return (LLVMIsABinaryOperator(next) && LLVMGetInstructionOpcode(next) == LLVMAdd &&
+            number_of(LLVMGetOperand(next, 1), &step) &&
+            begins_at(LLVMGetOperand(next, 0), next, &from))
+               ? coalesce_rounds(from, step, to) : COALESCE_UNKNOWN_ROUNDS;
+}
+
 /* Count one loop more for each block from which `latch` is reached, up to the header.  Another
  * edge back to the same header belongs to the same loop: `marked` holds the header. */
 static void count_loop(coalesce_llvm_flow *flow, uint32_t header, uint32_t latch, uint32_t *stack)
 {
+    const uint32_t rounds = rounds_of(flow->block[latch].block);
     uint32_t depth = 0;
 
     if (flow->block[header].marked != header + 1) {
         flow->block[header].marked = header + 1;
         flow->block[header].loops++;
+        flow->block[header].rounds += rounds;
     }
     stack[depth++] = latch;
     while (depth > 0) {
@@ -94,6 +141,7 @@ static void count_loop(coalesce_llvm_flow *flow, uint32_t header, uint32_t latch
         }
         block->marked = header + 1;
         block->loops++;
+        block->rounds += rounds;
         for (uint32_t i = 0; i < block->count && depth < flow->count; i++) {
             if (flow->block[flow->predecessor[block->first + i]].marked != header + 1) {
                 stack[depth++] = flow->predecessor[block->first + i];

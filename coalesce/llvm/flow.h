@@ -12,6 +12,7 @@ typedef struct coalesce_llvm_block {
     uint32_t first;  /* of its predecessors in coalesce_llvm_flow.predecessor */
     uint32_t count;  /* of them */
     uint32_t loops;  /* that it is in */
+    uint32_t rounds; /* of them together: coalesce_access.rounds */
     uint32_t marked; /* the last loop that it was counted for */
     uint32_t state;  /* of the search: new, on the path, done */
 } coalesce_llvm_block;

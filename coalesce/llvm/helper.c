@@ -15,16 +15,17 @@ void coalesce_ir_name(const coalesce_ir_shape *shape, char *name)
     static const char *const kinds[] = { "load", "store", "copy" };
     const coalesce_record *record = &shape->record;
     size_t at = (size_t)snprintf(
-        name, COALESCE_IR_NAME, "shpool.coalesce.%s.%u.%x%s%s%s%s%s", kinds[record->kind],
-        (unsigned)record->words, (unsigned)record->covered, record->is_wide ? ".wide" : "",
-        record->is_row ? ".row" : "", record->is_global ? "" : ".generic",
+        name, COALESCE_IR_NAME, "shpool.coalesce.%s.%u.%llx.%u%s%s%s%s%s", kinds[record->kind],
+        (unsigned)record->words, (unsigned long long)record->covered, (unsigned)record->threads,
+        record->is_wide ? ".wide" : "", record->is_row ? ".row" : "",
+        record->is_global ? "" : ".generic",
         record->is_disjoint ? ".disjoint" : "", record->is_parallel ? ".parallel" : "");
 
     for (unsigned i = 0; record->is_narrow && i < record->words; i++) {
         at += (size_t)snprintf(name + at, COALESCE_IR_NAME - at, "%s%x", i > 0 ? "" : ".narrow",
                                (unsigned)shape->narrow[i]);
     }
-    for (unsigned i = 0; i < shape->parts; i++) { /* at most 256 of 9 characters */
+    for (unsigned i = 0; i < shape->parts; i++) { /* at most 512 of 9 characters */
         const coalesce_ir_part *part = &shape->part[i];
 
         at += (size_t)snprintf(name + at, COALESCE_IR_NAME - at, ".%c%u.%u",

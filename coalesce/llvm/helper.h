@@ -32,7 +32,7 @@ typedef struct coalesce_ir_shape {
     coalesce_ir_part part[2 * 4 * COALESCE_MAX_WORDS]; /**< in program order */
 } coalesce_ir_shape;
 
-enum { COALESCE_IR_NAME = 2560 }; /* characters of a name at most */
+enum { COALESCE_IR_NAME = 5120 }; /* characters of a name at most */
 
 /** The function's name, in a buffer of COALESCE_IR_NAME characters. */
 void coalesce_ir_name(const coalesce_ir_shape *shape, char *name);

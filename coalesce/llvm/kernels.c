@@ -12,6 +12,7 @@ static void read_property(coalesce_llvm_kernel *kernel, const char *name, unsign
                           LLVMValueRef value)
 {
     static const char *const dimension[] = { "reqntidx", "reqntidy", "reqntidz" };
+    const uint32_t most = (kernel->block.most == 0) ? 1 : kernel->block.most;
     uint32_t *const extent[] = { &kernel->block.x, &kernel->block.y, &kernel->block.z };
 
     if (value == NULL || !LLVMIsAConstantInt(value)) {
@@ -24,6 +25,9 @@ static void read_property(coalesce_llvm_kernel *kernel, const char *name, unsign
         if (bytes == 8 && memcmp(name, dimension[d], 8) == 0) {
             *extent[d] = (uint32_t)LLVMConstIntGetZExtValue(value);
         }
+    }
+    if (bytes == 8 && memcmp(name, "maxntid", 7) == 0) {
+        kernel->block.most = most * (uint32_t)LLVMConstIntGetZExtValue(value);
     }
 }
 

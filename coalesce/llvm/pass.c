@@ -31,7 +31,7 @@ static int read_block(const char *text, size_t bytes, coalesce_block *block)
     if (extent[0] == 0 || extent[1] == 0 || extent[2] == 0) {
         return 0;
     }
-    *block = (coalesce_block){ extent[0], extent[1], extent[2] };
+    *block = (coalesce_block){ extent[0], extent[1], extent[2], 0 };
     return 1;
 }
 
@@ -175,6 +175,7 @@ static size_t run_on_function(LLVMModuleRef module, LLVMValueRef of,
         report->out_of_memory = 1;
         return 0;
     }
+    want.work = function.work;
     if (!function.forms.leaves.no_memory && make_plan(&function, &want, &plan, &regions)) {
         rewritten = plan.rewritten;
         if (!change) {

@@ -136,6 +136,10 @@ static void put_op(printer *p, const coalesce_op *op, unsigned index)
     case COALESCE_OP_STORE:
         put_store(p, op, index);
         break;
+    case COALESCE_OP_SPECIAL:
+        coalesce_op_print(&p->how, op, "  $r = call i32 asm \"mov.u32 $$0, ");
+        fprintf(p->out, "%s;\", \"=r\"()\n", coalesce_special[op->immediate]);
+        break;
     case COALESCE_OP_UNLESS:
         coalesce_op_print(&p->how, op, "  br i1 $a, label %on");
         fprintf(p->out, "%u, label %%slow\non%u:\n", index, index);

@@ -194,10 +194,12 @@ static void add_access(coalesce_llvm_function *f, LLVMValueRef instruction,
                                  .position = f->position++,
                                  .copied_from = COALESCE_NO_ACCESS,
                                  .loop_depth = block->loops,
+                                 .rounds = block->rounds,
                                  .location = (uint32_t)f->count };
     base = coalesce_llvm_base(&f->forms, &access->address);
     access->space = space_of(f, pointer, base);
     access->bytes = (uint32_t)LLVMStoreSizeOfType(f->forms.layout, coalesce_llvm_type(instruction));
+    access->align = LLVMGetAlignment(instruction);
     access->flags = flags_of(f, instruction, access->bytes);
     access->alias_base = number_of_base(f, base);
     access->alias_alone = access->alias_base != 0 && is_alone(f, base);
@@ -222,6 +224,11 @@ static int is_transparent_call(LLVMValueRef call)
     const char *name;
     size_t bytes;
 
+    if (callee != NULL && LLVMIsAInlineAsm(callee)) {
+        name = LLVMGetInlineAsmAsmString(callee, &bytes);
+        return coalesce_assembly_computes(name, bytes) &&
+               strstr(LLVMGetInlineAsmConstraintString(callee, &bytes), "~{memory}") == NULL;
+    }
     if (callee == NULL || !LLVMIsAFunction(callee)) {
         return 0;
     }
@@ -353,6 +360,38 @@ static void begin_run(coalesce_llvm_function *f, coalesce_cut cut)
     f->cut_at = f->count;
 }
 
+/* See coalesce_weight(). */
+static uint32_t weight_of(LLVMValueRef instruction)
+{
+    LLVMValueRef callee;
+    const char *name;
+    size_t bytes;
+
+    switch (LLVMGetInstructionOpcode(instruction)) {
+    case LLVMPHI:
+        return 0;
+    case LLVMFDiv:
+    case LLVMFRem:
+    case LLVMUDiv:
+    case LLVMURem:
+    case LLVMSDiv:
+    case LLVMSRem:
+        return coalesce_weight("div", 3);
+    case LLVMCall:
+        callee = LLVMGetCalledValue(instruction);
+        if (LLVMIsADbgInfoIntrinsic(instruction)) {
+            return 0;
+        }
+        if (callee != NULL && LLVMIsAFunction(callee)) {
+            name = LLVMGetValueName2(callee, &bytes);
+            return coalesce_weight(name, bytes);
+        }
+        return 1;
+    default:
+        return 1;
+    }
+}
+
 static void read_block(coalesce_llvm_function *f, const coalesce_llvm_flow *flow, uint32_t block)
 {
     int one_thread = -1; /* not yet known */
@@ -360,6 +399,8 @@ static void read_block(coalesce_llvm_function *f, const coalesce_llvm_flow *flow
     begin_run(f, COALESCE_CUT_BRANCH);
     for (LLVMValueRef i = LLVMGetFirstInstruction(flow->block[block].block);
          i != NULL && !f->failed; i = LLVMGetNextInstruction(i)) {
+        f->work += (uint64_t)weight_of(i)
+                   << (flow->block[block].rounds < 32 ? flow->block[block].rounds : 32);
         if (LLVMIsALoadInst(i) || LLVMIsAStoreInst(i)) {
             if (one_thread < 0) {
                 one_thread = is_one_thread(f, flow, block);

@@ -18,6 +18,7 @@ typedef struct coalesce_llvm_function {
     coalesce_cut cut;   /* before this run, */
     size_t cut_at;      /* after as many accesses */
     uint32_t position;  /* likewise */
+    uint64_t work;      /* see coalesce_options */
     int failed;         /* no memory */
 } coalesce_llvm_function;
 

@@ -5,8 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BANKS 32
-#define FAR   ((int64_t)1 << 40) /* bytes */
+#define BANKS      32
+#define FAR        ((int64_t)1 << 40) /* bytes */
+#define LONGEST    ((int64_t)1 << 60) /* a distance between related accesses */
 
 /* ---- arithmetic ---- */
 
@@ -160,7 +161,8 @@ int coalesce_form_distance(const coalesce_form *a, const coalesce_form *b, int64
 {
     coalesce_form difference = coalesce_form_add(a, b, -1);
 
-    return coalesce_form_is_constant(&difference, difference_p);
+    return coalesce_form_is_constant(&difference, difference_p) &&
+           (*difference_p > -LONGEST) && (*difference_p < LONGEST);
 }
 
 int coalesce_form_same_in_lanes(const coalesce_leaves *leaves, const coalesce_form *a,

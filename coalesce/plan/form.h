@@ -88,6 +88,7 @@ typedef struct coalesce_block {
     uint32_t x;
     uint32_t y;
     uint32_t z;
+    uint32_t most; /* threads, by __launch_bounds__; 0: not known */
 } coalesce_block;
 
 /* How an address changes from lane to lane. */
@@ -129,7 +130,8 @@ int coalesce_form_is_constant(const coalesce_form *form, int64_t *value_p);
 /* Equal for forms that differ by a constant, and for few others. */
 uint64_t coalesce_form_signature(const coalesce_form *form);
 
-/* 1: a - b is the constant *difference_p, in every execution. */
+/* 1: a - b is the constant *difference_p, in every execution.  0 also if that is 2^60 bytes or
+ * more: sums of a few distances and sizes then never overflow. */
 int coalesce_form_distance(const coalesce_form *a, const coalesce_form *b, int64_t *difference_p);
 
 /* 1: a - b has leaves that are uniform in the block, proven, and nothing else. */

@@ -112,7 +112,9 @@ static void add_refusal(about *a)
     const coalesce_refusal refusal = a->group->refusal;
 
     if (refusal == COALESCE_SPLIT) {
-        add(&a->message, "%s stands between its fields", coalesce_cut_text(a->group->cut));
+        add(&a->message, "%s stands between its fields%s", coalesce_cut_text(a->group->cut),
+            (a->group->cut == COALESCE_CUT_BRANCH) ? ": load all before it, store all after it"
+                                                   : "");
     } else {
         add(&a->message, "%s", coalesce_refusal_text(refusal));
     }

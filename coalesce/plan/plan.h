@@ -21,7 +21,8 @@
 
 #include "form.h"
 
-#define COALESCE_MAX_WORDS 32u /* of a record */
+#define COALESCE_MAX_WORDS 64u /* of a record */
+#define COALESCE_MAX_UNITS 32u /* the same, where words may have to be stored one by one */
 #define COALESCE_MOST_APART 32u /* questions in a function; see coalesce_apart */
 
 typedef enum coalesce_space {
@@ -66,6 +67,7 @@ typedef struct coalesce_access {
     coalesce_space space;
     uint32_t       flags;
     uint32_t       bytes;    /* of one lane: 1, 2, 4, 8 or 16 (vectors as a whole) */
+    uint32_t       align;    /* less than that: it is several instructions; 0: one */
     uint32_t       run;      /* equal: nothing but accesses between them forbids motion (L3, L4) */
     coalesce_cut   cut;      /* before its run; for reasons only */
     uint32_t       position; /* ascending in the function */
@@ -75,6 +77,7 @@ typedef struct coalesce_access {
      * the result; else COALESCE_NO_ACCESS. */
     uint32_t       copied_from;
     uint32_t       loop_depth;
+    uint32_t       rounds;   /* of its loops together, per thread: their binary logarithm */
     uint32_t       location; /* the reader's, for findings */
 } coalesce_access;
 
@@ -110,6 +113,8 @@ typedef enum coalesce_refusal {
     COALESCE_DATA_FLOW,        /* the emitter: a register is used or changed in between */
     COALESCE_NOT_MEASURED,     /* the cost table has no row: --force rewrites it */
     COALESCE_NEEDS_STORE,      /* loads of this width pay only together with stores */
+    COALESCE_REGISTERS,        /* a block of the largest size would not have enough */
+    COALESCE_COMPUTES,         /* the accesses are not what takes the time */
     COALESCE_OPTED_OUT,        /* the kernel, the file or an option says so */
     COALESCE_UNSUPPORTED_INPUT /* the reader: target or version */
 } coalesce_refusal;
@@ -137,6 +142,8 @@ typedef struct coalesce_group {
                                          of them is enough */
     int                 asks_apart;   /* legal if addresses are apart, see plan->apart */
     int                 is_narrow;    /* some fields are bytes or half-words */
+    uint32_t            threads;      /* on a multiprocessor, without which it does not pay; 0: any
+                                       * number */
     const char         *evidence;     /* measurement for its row of the cost table */
 } coalesce_group;
 
@@ -163,6 +170,7 @@ typedef struct coalesce_options {
     uint32_t       asks_nots;
     int            unsupported; /* nothing can be rewritten: COALESCE_UNSUPPORTED_INPUT */
     coalesce_block block;      /* as far as known */
+    uint64_t       work;       /* instructions that a thread executes in the function, roughly */
 } coalesce_options;
 
 /* A row of the cost table. */
@@ -175,8 +183,15 @@ typedef struct coalesce_cost {
     int                 with_store; /* loads: only in a kernel that rewrites stores as wide */
     int                 has_holes;  /* the record has words that are not accessed */
     int                 is_narrow;  /* only records with bytes or half-words */
+    uint32_t            work;       /* instructions, divided by the square of the accesses, at
+                                     * most: with more, the accesses are not what takes the time */
     const char         *evidence;   /* the measurement: kernel, plain -> rewritten, GB/s */
 } coalesce_cost;
+
+/* The rounds of a loop as coalesce_access.rounds has them: of one whose counter goes from `from` by
+ * `step` to `to`; of one that is not known. */
+uint32_t coalesce_rounds(int64_t from, int64_t step, int64_t to);
+#define COALESCE_UNKNOWN_ROUNDS 6u
 
 /* The table, for the manual and the tools; *count_p is the number of rows. */
 const coalesce_cost *coalesce_cost_table(size_t *count_p);
@@ -213,6 +228,16 @@ void coalesce_ask_not(coalesce_options *options, uint32_t run);
 
 /* 1: the two may touch the same byte, in one lane or in different ones. */
 int coalesce_may_alias(const coalesce_access *a, const coalesce_access *b);
+
+/* 1: the instruction of PTX, which begins with its opcode, computes its first operand from the
+ * others, and nothing else: accesses may pass it. */
+int coalesce_computes(const char *text, size_t bytes);
+
+/* 1: so do all instructions of inline assembly. */
+int coalesce_assembly_computes(const char *text, size_t bytes);
+
+/* Instructions that the one of this name, of PTX or an intrinsic of LLVM, takes as long as. */
+uint32_t coalesce_weight(const char *name, size_t bytes);
 
 /* A clause for a remark: "the record's first or last word is not accessed ...". */
 const char *coalesce_refusal_text(coalesce_refusal refusal);

@@ -18,6 +18,7 @@ libshpool_coalesce_la_SOURCES = \
 	coalesce/plan/leaves.c \
 	coalesce/plan/message.c \
 	coalesce/plan/name.c \
+	coalesce/plan/opcode.c \
 	coalesce/plan/plan.c \
 	coalesce/plan/plan.h \
 	coalesce/plan/print.c \

@@ -5,10 +5,10 @@
 /* 1: each unit is stored or a hole, as a whole. */
 static int has_whole_units(const coalesce_record *record, uint32_t unit)
 {
-    const uint32_t all = (1u << unit) - 1;
+    const uint64_t all = (1u << unit) - 1;
 
     for (uint32_t i = 0; i < record->words; i += unit) {
-        const uint32_t stored = record->covered >> i & all;
+        const uint64_t stored = record->covered >> i & all;
 
         if ((stored != 0) && (stored != all)) {
             return 0;
@@ -51,6 +51,7 @@ coalesce_record coalesce_record_of(const coalesce_access *access, const coalesce
                                       .is_wide = group->transform == COALESCE_WIDE,
                                       .is_row = group->transform == COALESCE_ROWS,
                                       .is_narrow = group->is_narrow,
+                                      .threads = group->threads,
                                       .is_global = lowest->space == COALESCE_GLOBAL };
     uint32_t               words  = 0;
 
@@ -59,7 +60,7 @@ coalesce_record coalesce_record_of(const coalesce_access *access, const coalesce
         const uint32_t count = (access[group->member[k]].bytes + 3) / 4;
 
         for (uint32_t i = 0; i < count; i++) {
-            record.covered |= 1u << (at + i);
+            record.covered |= (uint64_t)1 << (at + i);
         }
         words += count;
     }
@@ -74,10 +75,8 @@ coalesce_record coalesce_record_of(const coalesce_access *access, const coalesce
     return record;
 }
 
+/* Of copies, too, what all records of an aligned array have: a copy may begin at any of them. */
 uint32_t coalesce_record_align(const coalesce_record *record)
 {
-    if (record->kind == COALESCE_COPIES) {
-        return (record->words >= 4) ? 16 : (record->words >= 2) ? 8 : 4;
-    }
     return 4 * coalesce_record_unit(record);
 }

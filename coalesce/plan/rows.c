@@ -32,9 +32,17 @@ static int compare_words(const void *a, const void *b)
 static void find_candidates(const coalesce_access *access, const coalesce_options *options,
                             coalesce_plan *plan, uint32_t *group_of)
 {
+    int is_stored = 0; /* long records are, too, which takes more time */
+
+    for (size_t i = 0; i < plan->count; i++) {
+        is_stored |= (plan->group[i].kind == COALESCE_STORES) &&
+                     (plan->group[i].record_bytes > ROW_BYTES) && !options->force;
+    }
     for (size_t i = 0; i < plan->count; i++) {
         const coalesce_group *group = &plan->group[i];
-        const int far_apart = (group->refusal == COALESCE_RECORD_TOO_LONG) ||
+        const int is_long   = (group->record_bytes > ROW_BYTES) &&
+                              (group->record_bytes % 16 == 0);
+        const int far_apart = (is_long && !is_stored) ||
                               ((group->refusal == COALESCE_NO_STRIDE) &&
                                ((group->lanes.pattern == COALESCE_RUNTIME) || options->force));
 

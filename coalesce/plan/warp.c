@@ -50,7 +50,8 @@ static uint32_t add_op(coalesce_warp *warp, coalesce_op op, uint32_t values)
 /* 1: the result depends only on the operands, so one such operation suffices. */
 static int is_pure(coalesce_op_kind kind)
 {
-    return (kind == COALESCE_OP_LANE) || (kind == COALESCE_OP_ADDRESS) ||
+    return (kind == COALESCE_OP_LANE) || (kind == COALESCE_OP_SPECIAL) ||
+           (kind == COALESCE_OP_ADDRESS) ||
            ((kind >= COALESCE_OP_ADD) && (kind <= COALESCE_OP_STEP));
 }
 
@@ -182,6 +183,23 @@ static void require_warp(coalesce_warp *warp)
     leave_unless(warp, equals(warp, mask, -1));
 }
 
+const char *const coalesce_special[4] = { "%ntid.x", "%ntid.y", "%ntid.z", "%total_smem_size" };
+
+/* G0: a multiprocessor's shared memory, 227 KiB, has room for blocks of so many threads: few warps
+ * do not hide the time that a record takes to go through other lanes. */
+static void require_threads(coalesce_warp *warp, uint32_t least)
+{
+    uint32_t threads = input(warp, COALESCE_OP_SPECIAL, 0);
+    uint32_t used    = input(warp, COALESCE_OP_SPECIAL, 3);
+
+    for (int d = 1; d < 3; d++) {
+        threads = with_value(warp, COALESCE_OP_MUL, threads, input(warp, COALESCE_OP_SPECIAL, d));
+    }
+    threads = with_number(warp, COALESCE_OP_MUL, threads, 227 * 1024 / least);
+    used    = with_number(warp, COALESCE_OP_ADD, used, 1023); /* and 1 KiB of each block */
+    leave_unless(warp, with_value(warp, COALESCE_OP_ABOVE, threads, used));
+}
+
 static uint32_t half_of(coalesce_warp *warp, uint32_t a, int upper)
 {
     return with_number(warp, COALESCE_OP_HALF, a, upper ? 32 : 0);
@@ -261,6 +279,9 @@ static void write_guards(coalesce_warp *warp, const coalesce_record *record)
         require_alignment(&g, integer_of(warp, address_of(warp, 0)), record->offset[0]);
         leave_unless(warp, g.fits);
         return;
+    }
+    if (record->threads != 0) {
+        require_threads(warp, record->threads);
     }
     require_warp(warp);
     if (record->is_row) {
@@ -500,7 +521,7 @@ static uint32_t lanes_at(const transpose *t, uint32_t n)
         const uint32_t piece = rest + COALESCE_LANES * (n / t->width) + t->next * (n % t->width);
         const uint32_t word  = (piece % t->pieces * t->width + in) * t->unit;
 
-        lanes |= (t->record->covered >> word & 1) << lane;
+        lanes |= (uint32_t)(t->record->covered >> word & 1) << lane;
     }
     return lanes;
 }
@@ -592,26 +613,24 @@ static void write_store(coalesce_warp *warp, const coalesce_record *record)
     sync(warp); /* a lane's later actions, also its fences and flags, happen after all */
 }
 
-/* 32 records of W words are W rows of 32 words.  Four rows are moved by one 128-bit access of each
- * lane, then two, then one: the same rows on both sides, so a lane stores what it loaded. */
+/* 32 records of W words are W rows of 32 words.  As many rows as a unit has words are moved by one
+ * access of each lane: the same rows on both sides, so a lane stores what it loaded. */
 static void write_copy(coalesce_warp *warp, const coalesce_record *record)
 {
-    uint32_t word[COALESCE_MAX_WORDS];
+    const uint32_t unit = coalesce_record_unit(record);
+    uint32_t       word[COALESCE_MAX_WORDS];
 
     sync(warp); /* lanes' earlier writes are read now, and bytes that they read are overwritten
                    now */
     for (int side = 0; side < 2; side++) {
-        uint32_t row = 0;
+        const uint32_t at = step(warp, address_of(warp, side), lane_of(warp),
+                                 4 * (int64_t)unit - bytes_of(record));
 
-        for (uint32_t width = 4; width > 0; width /= 2) {
-            for (; record->words - row >= width; row += width) {
-                const uint32_t at = step(warp, address_of(warp, side), lane_of(warp),
-                                         4 * (int64_t)width - bytes_of(record));
-                const int64_t offset = record->offset[side] + 4 * COALESCE_LANES * (int64_t)row;
+        for (uint32_t row = 0; row < record->words; row += unit) {
+            const int64_t offset = record->offset[side] + 4 * COALESCE_LANES * (int64_t)row;
 
-                ((side == 0) ? load_unit(warp, &word[row], width, at, offset)
-                             : store_unit(warp, &word[row], width, at, offset, UINT32_MAX));
-            }
+            ((side == 0) ? load_unit(warp, &word[row], unit, at, offset)
+                         : store_unit(warp, &word[row], unit, at, offset, UINT32_MAX));
         }
     }
     sync(warp); /* a lane's next access happens after all of that */

@@ -21,13 +21,14 @@
 typedef struct coalesce_record {
     coalesce_group_kind kind;
     uint32_t words;
-    uint32_t covered;    /* bit i: word i is accessed.  Others: loads may read them, stores must not
+    uint64_t covered;    /* bit i: word i is accessed.  Others: loads may read them, stores must not
                           * write them, copies have none */
     int      is_wide;    /* T0: each thread by itself, 2 or 4 words */
     int      is_row;     /* T3: lanes are any distance apart; 32 words */
     int      is_narrow;  /* some words consist of bytes and half-words: they may lie anywhere */
     int      is_global;  /* the address is known to be global; else a guard tests it */
     int      is_disjoint; /* copies: the two sides are known not to overlap; else G4 tests it */
+    uint32_t threads;    /* G0: as many must have room on a multiprocessor; 0: no test */
     int      is_parallel; /* copies: their distance is known to be the same in all lanes */
     int64_t  offset[2];  /* of each side's record from its address */
 } coalesce_record;
@@ -37,6 +38,7 @@ typedef enum coalesce_op_kind {
     /* inputs and outputs */
     COALESCE_OP_MASK,     /* i32: the lanes that are here */
     COALESCE_OP_LANE,     /* i32: this lane's number */
+    COALESCE_OP_SPECIAL,  /* i32: the special register coalesce_special[`immediate`] */
     COALESCE_OP_ADDRESS,  /* pointer: of side `immediate` */
     COALESCE_OP_WORD,     /* i32: word `immediate` of what the lane stores; all come in a row */
     COALESCE_OP_RESULT,   /* word `immediate` of what the lane loads is a; all come in a row */
@@ -87,8 +89,10 @@ typedef struct coalesce_op {
     int64_t          immediate;
 } coalesce_op;
 
-#define COALESCE_MOST_OPS    512u /* tests/coalesce/test_warp.c makes them all */
-#define COALESCE_MOST_VALUES 512u
+extern const char *const coalesce_special[4]; /* the block's extents, and its shared memory */
+
+#define COALESCE_MOST_OPS    1024u /* tests/coalesce/test_warp.c makes them all */
+#define COALESCE_MOST_VALUES 1024u
 
 typedef struct coalesce_warp {
     int         full;

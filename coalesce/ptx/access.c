@@ -344,6 +344,7 @@ static int add(ptx_forms *forms, ptx_accesses *accesses, uint32_t index, int one
     access->position    = index;
     access->copied_from = copied;
     access->loop_depth  = instruction->loop_depth;
+    access->rounds      = instruction->rounds;
     access->location    = index;
     access->flags |= (instruction->guard != PTX_NONE) ? COALESCE_CONDITIONAL : 0u;
     access->flags |= instruction->foreign ? COALESCE_FOREIGN : 0u;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Regions: parts of a run that are in the output twice, rewritten and original, after the check
- * whether addresses are apart (coalesce_apart of plan.h).  A run has no branches, so both may use
- * the registers of the input.
+ * whether addresses are apart (coalesce_apart of plan.h).  A run has no branches, declarations or
+ * borders of scopes with accesses, so both may use the registers of the input.
  */
 #include "ptx.h"
 
@@ -91,26 +91,6 @@ static int bring_address(const ptx_planned *planned, ptx_region *region, uint32_
 
 /* ---- regions ---- */
 
-/* Scopes would be cut in two, and what is declared in them. */
-static int has_scopes(const ptx_planned *planned, const ptx_region *region)
-{
-    const char *text = planned->module->text;
-
-    for (uint32_t i = region->begin; i < region->end; i++) {
-        const uint32_t from = (i > region->begin) ? at(planned, i - 1)->end : at(planned, i)->begin;
-
-        if (at(planned, i)->foreign) {
-            return 1;
-        }
-        for (uint32_t k = from; k < at(planned, i)->begin; k++) {
-            if ((text[k] == '{') || (text[k] == '}')) {
-                return 1;
-            }
-        }
-    }
-    return 0;
-}
-
 /* Everything that is rewritten in a run, because legality depends on the other moves. */
 static ptx_region region_of(const ptx_planned *planned, const coalesce_plan *plan, uint32_t run)
 {
@@ -151,9 +131,6 @@ static int add_question(const ptx_planned *planned, const coalesce_plan *plan, u
     if (region == NULL) {
         region  = &regions->region[regions->count++];
         *region = region_of(planned, plan, run);
-        if (has_scopes(planned, region)) {
-            return 0;
-        }
     }
     return bring_address(planned, region, plan->apart[index].a) &&
            bring_address(planned, region, plan->apart[index].b);

@@ -85,8 +85,9 @@ void ptx_parse_block(ptx_parser *parser, coalesce_block *block)
     }
     /* a bound says nothing of the shape, but this one leaves no whole warp */
     if (is_required || (extent[0] * extent[1] * extent[2] < COALESCE_LANES)) {
-        *block = (coalesce_block){ extent[0], extent[1], extent[2] };
+        *block = (coalesce_block){ extent[0], extent[1], extent[2], 0 };
     }
+    block->most = extent[0] * extent[1] * extent[2];
 }
 
 /* ---- declarations of registers ---- */

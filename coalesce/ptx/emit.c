@@ -35,10 +35,10 @@ static const ptx_operand *address_of(const job *j, uint32_t access)
 static int64_t offset_from(const job *j, uint32_t anchor, uint32_t access)
 {
     const coalesce_access *all = j->planned->accesses->access;
-    int64_t                distance;
+    int64_t                distance = 0;
 
     (void)coalesce_form_distance(&all[access].address, &all[anchor].address, &distance);
-    return distance + address_of(j, anchor)->value;
+    return (int64_t)((uint64_t)distance + (uint64_t)address_of(j, anchor)->value);
 }
 
 static ptx_span base_of(const job *j, uint32_t access)
@@ -142,12 +142,13 @@ static void fill_record(job *j, uint32_t serial)
         return;
     }
     for (uint32_t k = 0; k < group->count; k++) {
-        const int64_t at = offset_from(j, j->anchor[0], group->member[k]) - j->shape.offset[0];
+        const uint32_t at = (uint32_t)offset_from(j, j->anchor[0], group->member[k]) -
+                            (uint32_t)j->shape.offset[0];
 
         if (element_bytes(j, group->member[k]) < 4) {
-            set_fields(j, group->member[k], (uint32_t)at);
+            set_fields(j, group->member[k], at);
         } else {
-            set_pieces(j, group->member[k], (uint32_t)at / 4);
+            set_pieces(j, group->member[k], at / 4);
         }
     }
 }

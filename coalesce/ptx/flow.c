@@ -39,15 +39,6 @@ int ptx_part_is(const ptx_module *module, const ptx_instruction *instruction, un
     return 0;
 }
 
-/* They define their first operand from the others, and nothing else. */
-static const char *const computing[] = {
-    "abs", "add", "and", "bfe", "bfi", "bfind", "bmsk", "brev", "clz", "cnot", "copysign", "cos",
-    "cvt", "cvta", "div", "dp2a", "dp4a", "ex2", "fma", "fns", "isspacep", "lg2", "lop3", "mad",
-    "mad24", "max", "min", "mov", "mul", "mul24", "neg", "not", "or", "popc", "prmt", "rcp", "rem",
-    "rsqrt", "sad", "selp", "set", "setp", "shf", "shl", "shr", "sin", "slct", "sqrt", "sub",
-    "szext", "tanh", "testp", "vabsdiff", "vadd", "xor",
-};
-
 static int is_one_of(const ptx_module *module, uint32_t begin, uint32_t end,
                      const char *const words[], size_t count)
 {
@@ -81,21 +72,6 @@ static int has_part(const ptx_module *module, const ptx_instruction *instruction
 #define HAS_PART(_module, _instruction, _words)                                                    \
     has_part(_module, _instruction, _words, sizeof(_words) / sizeof((_words)[0]))
 
-/* Clocks: moving accesses across them would falsify what is measured. */
-static int reads_clock(const ptx_module *module, const ptx_instruction *instruction)
-{
-    for (uint32_t i = 0; i < instruction->operands; i++) {
-        const ptx_operand *operand = &module->operand[instruction->operand + i];
-
-        if ((operand->kind == PTX_SPECIAL) && (operand->end - operand->begin > 6) &&
-            ((memcmp(module->text + operand->begin, "%clock", 6) == 0) ||
-             (memcmp(module->text + operand->begin, "%globa", 6) == 0))) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
 ptx_effect ptx_effect_of(const ptx_module *module, const ptx_instruction *instruction)
 {
     static const char *const branches[]   = { "bra", "ret", "exit", "trap", "brx" };
@@ -121,15 +97,9 @@ ptx_effect ptx_effect_of(const ptx_module *module, const ptx_instruction *instru
     if (IS_ONE_OF(module, begin, end, branches)) {
         return PTX_BRANCH;
     }
-    if (!IS_ONE_OF(module, begin, end, computing) || reads_clock(module, instruction)) {
-        return PTX_FENCE;
-    }
-    while (ptx_next_part(module, instruction, &at, &begin, &end)) {
-        if (ptx_text_is(module, begin, end, "cc")) {
-            return PTX_FENCE; /* the carry must reach the next instruction */
-        }
-    }
-    return PTX_COMPUTE;
+    return coalesce_computes(module->text + instruction->opcode_begin,
+                             instruction->end - instruction->opcode_begin)
+               ? PTX_COMPUTE : PTX_FENCE;
 }
 
 /* ---- registers ---- */
@@ -377,18 +347,60 @@ static int find_targets(ptx_module *module, const ptx_function *function)
     return names != NULL;
 }
 
-/* The stretch from a label to the last branch back to it is a loop. */
-static int measure_loops(ptx_module *module, const ptx_function *function)
+/* The instruction in from..before-1 that gives an operand's register its value; NULL. */
+static const ptx_instruction *maker_of(const ptx_module *module, const ptx_function *function,
+                                       uint32_t reg, uint32_t from, uint32_t before)
 {
-    uint32_t *end   = calloc(function->labels + 1u, sizeof(*end)); /* of each label's loop, or 0 */
-    int32_t  *step  = calloc(function->instructions + 2u, sizeof(*step));
-    int32_t   depth = 0;
+    const uint32_t index = ptx_definition_before(function, module, reg, from, before);
 
-    if ((end == NULL) || (step == NULL)) {
-        free(end);
-        free(step);
+    return (index == PTX_NONE) ? NULL : &module->instruction[function->instruction + index];
+}
+
+/* 1: its root is the word, and its last operand a constant. */
+static int is_with_number(const ptx_module *module, const ptx_instruction *instruction,
+                          const char *root, int64_t *number)
+{
+    const ptx_operand *last;
+
+    if ((instruction == NULL) || !ptx_part_is(module, instruction, 0, root)) {
         return 0;
     }
+    last    = &module->operand[instruction->operand + instruction->operands - 1];
+    *number = last->value;
+    return (instruction->operands > 1) && (last->kind == PTX_IMMEDIATE);
+}
+
+/* Of the loop from `begin` to the branch before `end`, whose counter is moved, added to and
+ * compared. */
+static uint32_t rounds_of(const ptx_module *module, const ptx_function *function, uint32_t begin,
+                          uint32_t end)
+{
+    const ptx_instruction *branch = &module->instruction[function->instruction + end - 1];
+    const ptx_instruction *test   = (branch->guard == PTX_NONE)
+                                        ? NULL : maker_of(module, function, branch->guard, begin,
+                                                          end - 1);
+    uint32_t               counter;
+    int64_t                from;
+    int64_t                step;
+    int64_t                to;
+
+    if (!is_with_number(module, test, "setp", &to) ||
+        (module->operand[test->operand + 1].kind != PTX_REGISTER)) {
+        return COALESCE_UNKNOWN_ROUNDS;
+    }
+    counter = module->reference[module->operand[test->operand + 1].reference];
+    return (is_with_number(module, maker_of(module, function, counter, begin, end), "add", &step) &&
+            is_with_number(module, maker_of(module, function, counter, 0, begin), "mov", &from))
+               ? coalesce_rounds(from, step, to) : COALESCE_UNKNOWN_ROUNDS;
+}
+
+/* The stretch from a label to the last branch back to it is a loop.  step[i]: how many of them
+ * begin at instruction i or, negative, end; and behind those the same of their rounds. */
+static void find_loops(const ptx_module *module, const ptx_function *function, uint32_t *end,
+                       int32_t *step)
+{
+    int32_t *rounds = step + function->instructions + 1;
+
     for (uint32_t i = 0; i < function->instructions; i++) {
         const uint32_t label = module->instruction[function->instruction + i].target;
 
@@ -397,14 +409,44 @@ static int measure_loops(ptx_module *module, const ptx_function *function)
         }
     }
     for (uint32_t i = 0; i < function->labels; i++) {
+        const uint32_t begin = module->label[function->label + i].instruction;
+
         if (end[i] != 0) {
-            step[module->label[function->label + i].instruction]++;
+            const int32_t log = (int32_t)rounds_of(module, function, begin, end[i]);
+
+            step[begin]++;
             step[end[i]]--;
+            rounds[begin] += log;
+            rounds[end[i]] -= log;
         }
     }
+}
+
+static int measure_loops(ptx_module *module, ptx_function *function)
+{
+    uint32_t *end    = calloc(function->labels + 1u, sizeof(*end)); /* of each label's loop, or 0 */
+    int32_t  *step   = calloc(function->instructions + 1u, 2 * sizeof(*step));
+    int32_t   depth  = 0;
+    int32_t   rounds = 0;
+
+    if ((end == NULL) || (step == NULL)) {
+        free(end);
+        free(step);
+        return 0;
+    }
+    find_loops(module, function, end, step);
+    function->work = 0;
     for (uint32_t i = 0; i < function->instructions; i++) {
+        ptx_instruction *instruction = &module->instruction[function->instruction + i];
+
         depth += step[i];
-        module->instruction[function->instruction + i].loop_depth = (uint32_t)depth;
+        rounds += step[function->instructions + 1 + i];
+        instruction->loop_depth = (uint32_t)depth;
+        instruction->rounds     = (uint32_t)rounds;
+        function->work += (uint64_t)coalesce_weight(module->text + instruction->opcode_begin,
+                                                    instruction->opcode_end -
+                                                        instruction->opcode_begin)
+                          << ((rounds < 32) ? rounds : 32);
     }
     free(end);
     free(step);

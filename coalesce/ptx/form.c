@@ -283,7 +283,7 @@ static coalesce_form part_of_index(ptx_forms *forms, const ptx_instruction *inst
              is_quotient(forms, ptx_operand_of(forms, instruction, 1), value))) ||
            ((strcmp(root, "div") == 0) && steps && many) ||
            ((strcmp(root, "and") == 0) && steps && known && (value <= -COALESCE_LANES) &&
-            ((value & -value) == -value));
+            (((uint64_t)value & (0 - (uint64_t)value)) == 0 - (uint64_t)value));
     low  = ((strcmp(root, "and") == 0) && known && keeps_lanes(&lanes, value)) ||
            ((strcmp(root, "rem") == 0) && many);
     if (high) {

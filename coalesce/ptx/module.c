@@ -164,6 +164,7 @@ static coalesce_options options_for(const progress *p, const ptx_function *funct
     if (options.block.x == 0) {
         options.block = function->block;
     }
+    options.work = function->work;
     if (skipped || function->opted_out) {
         options.no_loads = options.no_stores = options.no_copies = 1;
     }

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_DEPTH 64u /* of scopes */
-
 /* ---- bodies ---- */
 
 static void parse_instruction(ptx_parser *parser)
@@ -53,7 +51,7 @@ static void parse_instruction(ptx_parser *parser)
     ptx_advance(parser);
 }
 
-/* A scope's border, or another barrier to moves, as an instruction without opcode. */
+/* A scope's border, or a declaration behind instructions, as an instruction without opcode. */
 static void add_border(ptx_parser *parser)
 {
     ptx_instruction *slot = PTX_PUSH(parser->module, instruction);
@@ -67,7 +65,40 @@ static void add_border(ptx_parser *parser)
                                .line = parser->token.line, .guard = PTX_NONE,
                                .opcode_begin = parser->token.begin,
                                .opcode_end = parser->token.begin, .effect = PTX_FENCE,
-                               .place = parser->place };
+                               .foreign = parser->token.foreign, .place = parser->place };
+}
+
+static void open_scope(ptx_parser *parser)
+{
+    if (++parser->depth > PTX_MAX_DEPTH) {
+        ptx_fail(parser, "more than 64 scopes are open");
+        return;
+    }
+    parser->border[parser->depth] = parser->module->instruction_count;
+    add_border(parser);
+    ptx_advance(parser);
+}
+
+/* Accesses may pass a scope of inline assembly that only computes, as conversions of half-precision
+ * numbers are: it has no border then. */
+static void close_scope(ptx_parser *parser)
+{
+    ptx_module    *module = parser->module;
+    const uint32_t border = parser->border[parser->depth];
+    uint32_t       i      = border + 1;
+
+    while ((i < module->instruction_count) && (module->instruction[i].effect == PTX_COMPUTE)) {
+        i++;
+    }
+    if (parser->token.foreign && (border < module->instruction_count) &&
+        module->instruction[border].foreign && (i == module->instruction_count)) {
+        module->instruction[border].effect = PTX_COMPUTE;
+    } else {
+        add_border(parser);
+    }
+    ptx_close_scope(parser);
+    parser->marks = parser->lexer.marks;
+    ptx_advance(parser);
 }
 
 /* Declarations of parameters, up to the character that ends them. */
@@ -81,12 +112,19 @@ static void parse_names(ptx_parser *parser, char end, int of_body)
 
 static void parse_directive(ptx_parser *parser)
 {
+    if (ptx_is_word(parser, ".loc")) {
+        ptx_parse_loc(parser);
+        return;
+    }
+    if (ptx_is_word(parser, ".file")) {
+        ptx_parse_file(parser);
+        return;
+    }
+    if (parser->module->instruction_count > parser->border[parser->depth] + 1) {
+        add_border(parser); /* what is written twice must not declare anything */
+    }
     if (ptx_is_word(parser, ".reg")) {
         ptx_parse_registers(parser);
-    } else if (ptx_is_word(parser, ".loc")) {
-        ptx_parse_loc(parser);
-    } else if (ptx_is_word(parser, ".file")) {
-        ptx_parse_file(parser);
     } else if (ptx_is_word(parser, ".param")) {
         parse_names(parser, ';', 1);
         ptx_expect(parser, ';', "a semicolon is missing after a parameter");
@@ -124,17 +162,9 @@ static void parse_body(ptx_parser *parser, const ptx_function *function)
 {
     do {
         if (ptx_is_punct(parser, '{')) {
-            if (++parser->depth > MAX_DEPTH) {
-                ptx_fail(parser, "more than 64 scopes are open");
-                return;
-            }
-            add_border(parser);
-            ptx_advance(parser);
+            open_scope(parser);
         } else if (ptx_is_punct(parser, '}')) {
-            add_border(parser);
-            ptx_close_scope(parser);
-            parser->marks = parser->lexer.marks;
-            ptx_advance(parser);
+            close_scope(parser);
         } else if (ptx_is_punct(parser, ';')) {
             ptx_advance(parser);
         } else if (is_label(parser)) {

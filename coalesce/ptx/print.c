@@ -187,6 +187,10 @@ static void put_op(printer *p, const coalesce_op *op)
     case COALESCE_OP_STORE:
         put_access(p, op);
         break;
+    case COALESCE_OP_SPECIAL:
+        coalesce_op_print(&p->how, op, "\tmov.u32 $r, ");
+        ptx_put(p->out, "%s;\n", coalesce_special[op->immediate]);
+        break;
     case COALESCE_OP_HALF:
         coalesce_op_print(&p->how, op, (op->immediate == 0) ? "\tmov.b64 {$r, ~x}, $a;\n"
                                                             : "\tmov.b64 {~x, $r}, $a;\n");

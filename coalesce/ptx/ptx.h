@@ -119,6 +119,7 @@ typedef struct ptx_instruction {
     ptx_place  inlined_at;
     uint32_t   run;
     uint32_t   loop_depth;
+    uint32_t   rounds; /* see coalesce_access */
     uint32_t   target; /* of a branch: the label, of the function's; PTX_NONE: not known; flow.c */
 } ptx_instruction;
 
@@ -133,6 +134,7 @@ typedef struct ptx_function {
     uint32_t name_end;
     int      is_entry;
     int      opted_out; /* it holds the mark */
+    uint64_t work; /* see coalesce_options */
     coalesce_block block; /* .reqntid, or a .maxntid below a warp; x 0: unknown */
     uint32_t instruction; /* first in ptx_module.instruction */
     uint32_t instructions;
@@ -216,6 +218,8 @@ typedef struct ptx_declaration {
     uint32_t next; /* an older one with the same bucket: index + 1 */
 } ptx_declaration;
 
+#define PTX_MAX_DEPTH 64u /* of scopes */
+
 typedef struct ptx_parser {
     ptx_lexer   lexer;
     ptx_token   token; /* the current one */
@@ -224,6 +228,7 @@ typedef struct ptx_parser {
     PTX_ARRAY(uint32_t, bucket); /* hash table of declarations: index + 1 of the newest */
     PTX_ARRAY(uint32_t, slot); /* hash table of registers of the function: index + 1 */
     uint32_t    depth; /* of scopes */
+    uint32_t    border[PTX_MAX_DEPTH + 1]; /* of each: the instruction that stands for its '{' */
     uint32_t    marks; /* of the lexer before the last '}' */
     ptx_place   place;
     ptx_place   head; /* first place of the function, given to code without a line of its own */

@@ -192,7 +192,7 @@ static shpool_status copy_host(const shpool_buffer *buffer, size_t first, size_t
     const shpool_stream stream = shpool_context_stream(buffer->context);
     int left;
     cu_result result;
-    shpool_status status = shpool_device_enter(device, &left);
+    shpool_status status = shpool_device_enter_stream(device, stream, wait, &left);
 
     if (status != SHPOOL_OK) {
         return status;
@@ -268,7 +268,8 @@ static shpool_status mark(const shpool_buffer *buffer, shpool_event *event_p)
     const shpool_driver *cu = buffer->device->cu;
     int left;
     cu_result result;
-    shpool_status status = shpool_device_enter(buffer->device, &left);
+    shpool_status status = shpool_device_enter_stream(
+        buffer->device, shpool_context_stream(buffer->context), 0, &left);
 
     if (status != SHPOOL_OK) {
         return status;
@@ -294,12 +295,19 @@ static shpool_status order_after(const shpool_buffer *waiting, const shpool_buff
     shpool_event event = NULL;
     int left;
     cu_result result;
-    shpool_status status = mark(other, &event);
+    shpool_status status;
 
+    if (!shpool_device_same_capture(waiting->device, shpool_context_stream(waiting->context),
+                                    shpool_context_stream(other->context))) {
+        return shpool_error(SHPOOL_ERR_CAPTURE, "the stream of one buffer captures a graph, that "
+                            "of the other takes no part in the capture: let it join before");
+    }
+    status = mark(other, &event);
     if (status != SHPOOL_OK) {
         return status;
     }
-    status = shpool_device_enter(waiting->device, &left);
+    status = shpool_device_enter_stream(waiting->device, shpool_context_stream(waiting->context),
+                                        0, &left);
     if (status == SHPOOL_OK) {
         result = cu->stream_wait(shpool_context_stream(waiting->context), event, 0);
         shpool_device_leave(waiting->device, left);
@@ -335,7 +343,8 @@ static shpool_status copy_device(const shpool_buffer *to, size_t to_first,
     const shpool_device *device = to->device;
     int left;
     cu_result result;
-    shpool_status status = shpool_device_enter(device, &left);
+    shpool_status status = shpool_device_enter_stream(
+        device, shpool_context_stream(to->context), 0, &left);
 
     if (status != SHPOOL_OK) {
         return status;

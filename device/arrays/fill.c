@@ -164,7 +164,8 @@ shpool_status shpool_buffer_fill(shpool_buffer *buffer, const void *element)
         status = plant(buffer, element, &done);
     }
     if (status == SHPOOL_OK) {
-        status = shpool_device_enter(buffer->device, &left);
+        status = shpool_device_enter_stream(buffer->device,
+                                            shpool_context_stream(buffer->context), 0, &left);
     }
     if (status != SHPOOL_OK) {
         return status;

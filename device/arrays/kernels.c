@@ -98,7 +98,8 @@ static shpool_status launch(const shpool_buffer *buffer, int kernel, unsigned bl
     void *parameters[] = { task };
     int left;
     cu_result result;
-    shpool_status status = shpool_device_enter(device, &left);
+    shpool_status status = shpool_device_enter_stream(
+        device, shpool_context_stream(buffer->context), 0, &left);
 
     if (status != SHPOOL_OK) {
         return status;

@@ -1,8 +1,10 @@
-# What all device allocators stand on: streams and events, maps, options.
+# What all device allocators stand on: streams and events, maps, options, marks for tools.
 libshpool_core_la_SOURCES += \
 	device/base/device.c \
 	device/base/device.h \
 	device/base/events.c \
+	device/base/nvtx.c \
+	device/base/nvtx.h \
 	device/base/options.c \
 	device/base/options.h \
 	device/base/page_map.c \

@@ -95,7 +95,29 @@ void shpool_devices_reset(void)
     memset(devices.retained, 0, sizeof(devices.retained));
 }
 
-/* ---- the current context ---- */
+/* ---- the current context, and the capture mode ---- */
+
+#define PUSHED 1 /* bit of what shpool_device_leave() is to undo; above it, a mode and 1 */
+
+int shpool_device_relax(const shpool_device *device)
+{
+    int mode = CU_CAPTURE_MODE_RELAXED;
+
+    if ((device->cu->capture_mode == NULL) || (device->cu->capture_mode(&mode) != CU_SUCCESS) ||
+        (mode == CU_CAPTURE_MODE_RELAXED)) {
+        return 0;
+    }
+    return (mode + 1) * 2;
+}
+
+void shpool_device_restore(const shpool_device *device, int left)
+{
+    int mode = left / 2 - 1;
+
+    if (mode >= 0) {
+        (void)device->cu->capture_mode(&mode);
+    }
+}
 
 /* The result, and the call that it is of. */
 static cu_result make_current(const shpool_device *device, int *left_p, const char **call_p)
@@ -106,12 +128,14 @@ static cu_result make_current(const shpool_device *device, int *left_p, const ch
     *left_p = 0;
     *call_p = "cuCtxGetCurrent";
     result = device->cu->context_get(&current);
-    if ((result != CU_SUCCESS) || (current == device->context)) {
-        return result;
+    if ((result == CU_SUCCESS) && (current != device->context)) {
+        *call_p = "cuCtxPushCurrent";
+        result = device->cu->context_push(device->context);
+        *left_p = (result == CU_SUCCESS) ? PUSHED : 0;
     }
-    *call_p = "cuCtxPushCurrent";
-    result = device->cu->context_push(device->context);
-    *left_p = (result == CU_SUCCESS);
+    if (result == CU_SUCCESS) {
+        *left_p |= shpool_device_relax(device);
+    }
     return result;
 }
 
@@ -145,9 +169,116 @@ void shpool_device_leave(const shpool_device *device, int left)
 {
     cu_context dropped;
 
-    if (left) {
+    shpool_device_restore(device, left);
+    if ((left & PUSHED) != 0) {
         (void)device->cu->context_pop(&dropped);
     }
+}
+
+/* ---- captures ---- */
+
+cu_result shpool_device_captures(const shpool_device *device, shpool_stream stream,
+                                 int *captures_p)
+{
+    int status = CU_CAPTURE_STATUS_NONE;
+    cu_result result = CU_SUCCESS;
+
+    if (device->cu->stream_capturing != NULL) {
+        result = device->cu->stream_capturing(stream, &status);
+    }
+    *captures_p = (result == CU_SUCCESS) && (status != CU_CAPTURE_STATUS_NONE);
+    return result;
+}
+
+unsigned long long shpool_device_capture_of(const shpool_device *device, shpool_stream stream)
+{
+    unsigned long long id = 0;
+    int status = CU_CAPTURE_STATUS_NONE;
+
+    if ((device->cu->stream_capture == NULL) ||
+        (device->cu->stream_capture(stream, &status, &id) != CU_SUCCESS)) {
+        return 0;
+    }
+    return (status != CU_CAPTURE_STATUS_NONE) ? id : 0;
+}
+
+int shpool_device_same_capture(const shpool_device *device, shpool_stream a, shpool_stream b)
+{
+    return shpool_device_capture_of(device, a) == shpool_device_capture_of(device, b);
+}
+
+static shpool_status legacy_is_off_limits(void)
+{
+    return shpool_error(SHPOOL_ERR_CAPTURE, "work on the legacy default stream would end the "
+                        "capture of a stream that is ordered with it: use a stream of your own, "
+                        "capture on a non-blocking stream, or wait for the end of the capture");
+}
+
+shpool_status shpool_device_enter_stream(const shpool_device *device, shpool_stream stream,
+                                         int wait, int *left_p)
+{
+    int legacy = (stream == NULL) || (stream == SHPOOL_STREAM_LEGACY);
+    int captures = 0;
+    shpool_status status = shpool_device_enter(device, left_p);
+
+    if ((status != SHPOOL_OK) || (!legacy && !wait)) {
+        return status;
+    }
+    if ((shpool_device_captures(device, stream, &captures) != CU_SUCCESS) && legacy) {
+        status = legacy_is_off_limits();
+    } else if (captures) {
+        status = shpool_error(SHPOOL_ERR_CAPTURE, "the stream captures a graph, so the host cannot "
+                              "wait for its work: call this before or after the capture");
+    }
+    if (status != SHPOOL_OK) {
+        shpool_device_leave(device, *left_p);
+    }
+    return status;
+}
+
+shpool_status shpool_device_no_capture(const shpool_device *device, shpool_stream stream,
+                                       const char *what)
+{
+    int captures = 0;
+    int left;
+    shpool_status status = shpool_device_enter(device, &left);
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    (void)shpool_device_captures(device, stream, &captures);
+    shpool_device_leave(device, left);
+    return captures ? shpool_error(SHPOOL_ERR_CAPTURE, "the stream captures a graph, %s", what)
+                    : SHPOOL_OK;
+}
+
+/* A refusal is tried once more, as no other caller could; then the byte is lost. */
+static cu_result try_again(const shpool_device *device, cu_ptr ptr, cu_result result)
+{
+    shpool_device_loss loss = { .count = 0 };
+
+    if (device->cu->memory_free(ptr) == CU_SUCCESS) {
+        return CU_SUCCESS;
+    }
+    shpool_device_loss_add(&loss, result, 1);
+    shpool_device_loss_tell(device, &loss, "allocations");
+    return result;
+}
+
+/* The driver waits before it frees memory.  If the device has none left, a page of the host does,
+ * which takes a millisecond. */
+cu_result shpool_device_wait(const shpool_device *device)
+{
+    cu_ptr ptr;
+    void *page;
+    cu_result result = device->cu->memory_alloc(&ptr, 1);
+
+    if (result == CU_SUCCESS) {
+        result = device->cu->memory_free(ptr);
+        return (result == CU_SUCCESS) ? result : try_again(device, ptr, result);
+    }
+    result = device->cu->host_alloc(&page, 1, 0);
+    return (result == CU_SUCCESS) ? device->cu->host_free(page) : result;
 }
 
 /* ---- memory ---- */

@@ -4,6 +4,14 @@
  *
  * Every call that needs a current context is between shpool_device_enter() and
  * shpool_device_leave(), which restores the caller's context.
+ *
+ * Some calls of the driver end the captures of graphs, and there is no way to ask whether any
+ * stream of the process captures:
+ *   - cuMemAlloc, cuMemFree, cuEventQuery, waits and others, also of other streams and threads,
+ *     unless the thread's capture mode is "relaxed": it is between enter and leave;
+ *   - cuCtxSynchronize, always: shpool_device_wait() is used instead;
+ *   - every use of the legacy stream while a stream captures that is ordered with it, and waits,
+ *     questions and cuStreamGetId for a stream that captures: these streams are asked first.
  */
 #ifndef SHPOOL_DEVICE_DEVICE_H
 #define SHPOOL_DEVICE_DEVICE_H
@@ -25,11 +33,41 @@ typedef struct shpool_device {
 shpool_status shpool_device_get(int ordinal, const shpool_device **device_p);
 
 /*
- * Make the device's context current for a few calls.  Nothing is done if it is already: *left_p
- * says for shpool_device_leave() whether there is something to undo.
+ * Make the device's context current for a few calls, and the thread's capture mode "relaxed".
+ * *left_p says for shpool_device_leave() what there is to undo.
  */
 shpool_status shpool_device_enter(const shpool_device *device, int *left_p);
 void shpool_device_leave(const shpool_device *device, int left);
+
+/* The same for work on a stream.  SHPOOL_ERR_CAPTURE, and nothing is entered: it would end a
+ * capture.  wait: the host waits for the stream, or the work reads memory of the host that does not
+ * last, so that it must not become part of a graph. */
+shpool_status shpool_device_enter_stream(const shpool_device *device, shpool_stream stream,
+                                         int wait, int *left_p);
+
+/* The capture mode alone; returns what shpool_device_restore() is to undo. */
+int shpool_device_relax(const shpool_device *device);
+void shpool_device_restore(const shpool_device *device, int left);
+
+/* Whether a stream captures.  Of the legacy stream, which cannot: the driver's refusal, if it must
+ * be left alone because a stream captures that is ordered with it.  With the default streams, the
+ * device must be entered. */
+cu_result shpool_device_captures(const shpool_device *device, shpool_stream stream,
+                                 int *captures_p);
+
+/* The number of the capture that a stream takes part in; 0: none. */
+unsigned long long shpool_device_capture_of(const shpool_device *device, shpool_stream stream);
+
+/* 1: both streams take part in one capture, or neither does in any.  Otherwise no event may lead
+ * from one to the other. */
+int shpool_device_same_capture(const shpool_device *device, shpool_stream a, shpool_stream b);
+
+/* SHPOOL_ERR_CAPTURE, with the detail: the stream captures, and `what` cannot serve it. */
+shpool_status shpool_device_no_capture(const shpool_device *device, shpool_stream stream,
+                                       const char *what);
+
+/* Wait for all work of the device, which must be entered. */
+cu_result shpool_device_wait(const shpool_device *device);
 
 /* The same without a message, for callers with a lock: the driver's result, or 1: it is current. */
 cu_result shpool_device_enter_result(const shpool_device *device, int *left_p);

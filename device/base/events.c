@@ -16,28 +16,19 @@ uint64_t shpool_thread_number(void)
 
 /* ---- captures ---- */
 
-/* CU_SUCCESS and whether the stream captures; of the legacy stream, which cannot: a refusal, if it
- * must be left alone because a stream captures that waits for it. */
+/* As shpool_device_captures(), with the device entered if need be. */
 static cu_result ask_capture(const shpool_timelines *table, shpool_stream stream, int *captures_p)
 {
     const shpool_device *device = table->device;
-    int status = CU_CAPTURE_STATUS_NONE;
     cu_result result;
-    int left;
+    int left = 0;
 
     *captures_p = 0;
-    /* relaxed: the caller's own captures were opened before by the same thread */
-    if ((atomic_load_explicit(&((shpool_timelines *)(uintptr_t)table)->captures,
-                              memory_order_relaxed) == 0) ||
-        (device->cu->stream_capturing == NULL)) {
-        return CU_SUCCESS;
-    }
-    if (!shpool_device_enter_quietly(device, &left)) {
+    if (shpool_stream_is_default(stream) && !shpool_device_enter_quietly(device, &left)) {
         return CU_ERROR_INVALID_CONTEXT;
     }
-    result = device->cu->stream_capturing(stream, &status);
+    result = shpool_device_captures(device, stream, captures_p);
     shpool_device_leave(device, left);
-    *captures_p = (result == CU_SUCCESS) && (status == CU_CAPTURE_STATUS_ACTIVE);
     return result;
 }
 
@@ -164,6 +155,8 @@ void shpool_timeline_set_done(shpool_timeline *timeline, uint64_t seq)
 
 int shpool_timeline_poll(shpool_timelines *table, shpool_timeline *timeline)
 {
+    int left = (timeline->count > 0) ? shpool_device_relax(table->device) : 0;
+
     while (timeline->count > 0) {
         if (table->device->cu->event_query(timeline->ring[timeline->first].event) != CU_SUCCESS) {
             break;
@@ -172,6 +165,7 @@ int shpool_timeline_poll(shpool_timelines *table, shpool_timeline *timeline)
         timeline->first = (timeline->first + 1) % SHPOOL_TIMELINE_EVENTS;
         timeline->count--;
     }
+    shpool_device_restore(table->device, left);
     return atomic_load_explicit(&timeline->done, memory_order_relaxed) == timeline->seq;
 }
 
@@ -180,11 +174,14 @@ static int is_idle(const shpool_timelines *table, shpool_timeline *timeline)
 {
     const shpool_device *device = table->device;
     cu_result result;
-    int left = 0;
+    int left;
 
-    if (!shpool_timeline_may_record(timeline) || is_off_limits(table, timeline->stream) ||
-        (shpool_stream_is_default(timeline->stream) &&
-         !shpool_device_enter_quietly(device, &left))) {
+    if (!shpool_timeline_may_record(timeline) || is_off_limits(table, timeline->stream)) {
+        return 0;
+    }
+    if (!shpool_stream_is_default(timeline->stream)) {
+        left = shpool_device_relax(device);
+    } else if (!shpool_device_enter_quietly(device, &left)) {
         return 0;
     }
     result = device->cu->stream_query(timeline->stream);

@@ -158,3 +158,33 @@ void shpool_ptr_map_fini(shpool_ptr_map *map)
         free(map->shard[i].entry);
     }
 }
+
+typedef struct search {
+    uintptr_t address;
+    shpool_ptr_entry found;
+} search;
+
+static int is_within(shpool_ptr_entry *entry, void *user)
+{
+    search *wanted = user;
+    uintptr_t start = (uintptr_t)entry->ptr;
+
+    if ((wanted->address < start) || (wanted->address - start >= entry->bytes)) {
+        return 0;
+    }
+    wanted->found = *entry;
+    return 1;
+}
+
+shpool_status shpool_ptr_base(shpool_ptr_map *map, const void *ptr, void **base_p, size_t *bytes_p)
+{
+    search wanted = { .address = (uintptr_t)ptr };
+
+    if (!shpool_ptr_walk(map, is_within, &wanted)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "%p is in no live allocation of this allocator",
+                            ptr);
+    }
+    *base_p = wanted.found.ptr;
+    *bytes_p = wanted.found.bytes;
+    return SHPOOL_OK;
+}

@@ -54,6 +54,9 @@ void shpool_ptr_release(shpool_ptr_map *map, const void *ptr);
 typedef int (*shpool_ptr_fn)(shpool_ptr_entry *entry, void *user);
 int shpool_ptr_walk(shpool_ptr_map *map, shpool_ptr_fn function, void *user);
 
+/* The entry that an address is in, where each is memory of the driver's own; looks at all. */
+shpool_status shpool_ptr_base(shpool_ptr_map *map, const void *ptr, void **base_p, size_t *bytes_p);
+
 #pragma GCC visibility pop
 
 #endif /* SHPOOL_DEVICE_PTR_MAP_H */

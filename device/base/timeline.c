@@ -76,16 +76,7 @@ static shpool_timeline *shard_of(shpool_timeline *home, unsigned which)
     return atomic_load_explicit(&home->shard[which], memory_order_acquire);
 }
 
-/* Whether all frees are done.  While streams capture, only what is known counts: the question would
- * end the capture. */
-static int has_finished(shpool_timelines *table, shpool_timeline *t)
-{
-    /* relaxed: the caller's own captures were opened before by the same thread */
-    return (atomic_load_explicit(&table->captures, memory_order_relaxed) > 0)
-               ? shpool_timeline_is_done(t, t->seq) : shpool_timeline_poll(table, t);
-}
-
-/* The same of a stream's shards. */
+/* Whether all frees of a stream's shards are done. */
 static int have_finished(shpool_timelines *table, shpool_timeline *home)
 {
     int finished = 1;
@@ -95,7 +86,7 @@ static int have_finished(shpool_timelines *table, shpool_timeline *home)
 
         if (t != NULL) {
             shpool_spin_lock(&t->lock);
-            finished = has_finished(table, t);
+            finished = shpool_timeline_poll(table, t);
             shpool_spin_unlock(&t->lock);
         }
     }
@@ -111,7 +102,7 @@ static shpool_timeline *recycle(shpool_timelines *table)
     for (; t != NULL; t = t->next) {
         if ((t->home == t) && t->gone && have_finished(table, t)) {
             shpool_spin_lock(&t->lock);
-            if (has_finished(table, t)) {
+            if (shpool_timeline_poll(table, t)) {
                 return t;
             }
             shpool_spin_unlock(&t->lock);
@@ -497,10 +488,11 @@ static shpool_status sync_locked(shpool_timelines *table)
         t->snapshot = t->seq;
         shpool_spin_unlock(&t->lock);
     }
-    result = table->device->cu->context_sync();
+    result = shpool_device_wait(table->device);
     shpool_device_leave(table->device, left);
     if (result != CU_SUCCESS) {
-        return shpool_driver_failed(table->device->cu, "cuCtxSynchronize", result);
+        return shpool_driver_failed(table->device->cu, "cuMemFree, a wait for the device,",
+                                    result);
     }
     for (shpool_timeline *t = all; t != NULL; t = t->next) {
         shpool_spin_lock(&t->lock);
@@ -522,16 +514,55 @@ shpool_status shpool_timelines_sync(shpool_timelines *table)
 
 /* ---- streams that wait for others: for bases whose free waits on the device ---- */
 
-/* Let work submitted to `stream` from now on wait for all work submitted to `user` so far: on the
- * device or, if no event can be recorded, on the host. */
-static shpool_status shpool_timeline_join(shpool_timelines *table, shpool_stream user,
+/* Let work that is captured on `stream` from now on wait for all that was captured on `user`.  The
+ * event is part of the graph: the driver must not be asked about it later. */
+static shpool_status join_captured(const shpool_timelines *table, shpool_stream user,
                                    shpool_stream stream)
 {
+    const shpool_driver *cu = table->device->cu;
+    shpool_event event = NULL;
+    cu_result result;
+
+    if (!shpool_device_same_capture(table->device, user, stream)) {
+        return shpool_error(SHPOOL_ERR_CAPTURE, "a stream that captures a graph uses the memory: "
+                            "free it on a stream of that capture, or after the capture");
+    }
+    result = cu->event_create(&event, CU_EVENT_DISABLE_TIMING);
+    if (result != CU_SUCCESS) {
+        return shpool_driver_failed(cu, "cuEventCreate", result);
+    }
+    result = cu->event_record(event, user);
+    if (result == CU_SUCCESS) {
+        result = cu->stream_wait(stream, event, 0);
+    }
+    (void)cu->event_destroy(event);
+    return (result == CU_SUCCESS) ? SHPOOL_OK
+                                  : shpool_driver_failed(cu, "an event of a capture", result);
+}
+
+/* Let work submitted to `stream` from now on wait for all work submitted to `user` so far: on the
+ * device or, if no event can be recorded, on the host. */
+static shpool_status join(shpool_timelines *table, shpool_stream user, shpool_stream stream)
+{
     shpool_timeline *t;
-    shpool_status status = shpool_timeline_lock(table, user, &t);
     uint64_t seq;
     int ordered;
+    int left;
+    int captures;
+    shpool_status status = shpool_device_enter(table->device, &left);
 
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    (void)shpool_device_captures(table->device, user, &captures);
+    if (captures) {
+        status = join_captured(table, user, stream);
+    }
+    shpool_device_leave(table->device, left);
+    if (captures) {
+        return status;
+    }
+    status = shpool_timeline_lock(table, user, &t);
     if (status != SHPOOL_OK) {
         return status;
     }
@@ -564,7 +595,7 @@ static shpool_status join_use(shpool_timelines *table, const shpool_timeline_use
     if ((use->thread != 0) && (use->thread != shpool_thread_number())) {
         return shpool_timelines_sync(table); /* the handle means another stream here */
     }
-    return shpool_timeline_join(table, use->stream, stream);
+    return join(table, use->stream, stream);
 }
 
 shpool_status shpool_timeline_uses_join(shpool_timelines *table, shpool_timeline_use **uses_p,

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/base/nvtx.h"
 #include "device/base/options.h"
 
 static const char *const reuses[] = { "same", "done", "wait" };
@@ -229,8 +230,18 @@ static shpool_status set_reuse(bins_self *bins, const char *value)
     return status;
 }
 
+/* The options that are 0 or 1, and stay: lanes and slabs are made with them.  NULL: another one. */
+static int *flag_of(bins_self *bins, const char *key)
+{
+    return (strcmp(key, "nvtx") == 0)   ? &bins->nvtx
+         : (strcmp(key, "share") == 0)  ? &bins->share
+         : (strcmp(key, "stable") == 0) ? &bins->lanes.assume_stable
+                                        : NULL;
+}
+
 static shpool_status set_option(bins_self *bins, const char *key, const char *value)
 {
+    int *flag = flag_of(bins, key);
     uint64_t number;
     unsigned word;
     shpool_status status;
@@ -263,15 +274,9 @@ static shpool_status set_option(bins_self *bins, const char *key, const char *va
         bins->memory = (status == SHPOOL_OK) ? (bins_memory)word : bins->memory;
         return status;
     }
-    if (strcmp(key, "share") == 0) {
+    if (flag != NULL) {
         status = shpool_option_bytes("bins", key, value, 0, 1, &number);
-        bins->share = (status == SHPOOL_OK) ? (int)number : bins->share;
-        return status;
-    }
-    if (strcmp(key, "stable") == 0) {
-        status = shpool_option_bytes("bins", key, value, 0, 1, &number);
-        bins->lanes.assume_stable = (status == SHPOOL_OK) ? (int)number
-                                                          : bins->lanes.assume_stable;
+        *flag = (status == SHPOOL_OK) ? (int)number : *flag;
         return status;
     }
     return SHPOOL_ERR_NOT_FOUND;
@@ -282,9 +287,8 @@ static shpool_status bins_set(void *self, const char *key, const char *value)
     bins_self *bins = self;
     shpool_status status;
 
-    if ((strcmp(key, "stable") == 0) || (strcmp(key, "memory") == 0) ||
-        (strcmp(key, "share") == 0)) {
-        return SHPOOL_ERR_NOT_FOUND; /* lanes and slabs were made with it */
+    if ((flag_of(bins, key) != NULL) || (strcmp(key, "memory") == 0)) {
+        return SHPOOL_ERR_NOT_FOUND;
     }
     shpool_mutex_lock(&bins->lock);
     status = set_option(bins, key, value);
@@ -298,13 +302,32 @@ static shpool_status bins_set(void *self, const char *key, const char *value)
     return status;
 }
 
+/* ---- marks for tools ---- */
+
+/* Tools know divided memory only where cuMemAlloc allocated it. */
+static shpool_status start_marks(bins_self *bins)
+{
+    if (!bins->nvtx) {
+        return SHPOOL_OK;
+    }
+    if (bins->share || (bins->memory == BINS_MEMORY_VMM)) {
+        return shpool_error(SHPOOL_ERR_SPEC, "nvtx=1 needs memory=auto or memory=driver and "
+                            "share=0: tools do not accept marks of mapped memory");
+    }
+    bins->memory = BINS_MEMORY_DRIVER;
+    if (!shpool_nvtx_attach()) {
+        shpool_message(SHPOOL_LEVEL_WARN, "bins:nvtx=1 has no effect: no tool that takes marks of "
+                       "memory is there, as compute-sanitizer --nvtx yes is");
+    }
+    return SHPOOL_OK;
+}
+
 /* ---- life ---- */
 
 static void bins_destroy(void *self)
 {
     bins_self *bins = self;
 
-    bins_use_fini(bins);
     bins_graphs_fini(bins);
     for (unsigned i = 0; i < BINS_HEAPS; i++) {
         bins_heap_fini(bins, &bins->heap[i]);
@@ -371,6 +394,9 @@ static shpool_status bins_create(const shpool_device_setup *setup, void **self_p
     atomic_store_explicit(&bins->capacity, BINS_UNLIMITED, memory_order_relaxed);
     status = shpool_options_set(setup, bins, (shpool_option_fn)set_option);
     if (status == SHPOOL_OK) {
+        status = start_marks(bins);
+    }
+    if (status == SHPOOL_OK) {
         status = bins_granules_init(bins);
     }
     if (status != SHPOOL_OK) {
@@ -395,6 +421,8 @@ const shpool_device_provider shpool_device_provider_bins = {
             "                wait (also by a wait on the device) [wait]\n"
             "memory=WORD     vmm: reserves addresses and maps memory where it is needed; driver:\n"
             "                slabs of cuMemAlloc; auto: vmm if the driver supports it [auto]\n"
+            "nvtx=0|1        1: marks allocations for compute-sanitizer, which then reports\n"
+            "                overruns; memory=driver; each free waits for the device [0]\n"
             "peer=N|all      device that may reach mapped memory; set again for one more [none]\n"
             "share=0|1       1: each allocation has mapped memory of its own, in granules of 2M,\n"
             "                and can be exported to other processes [0]\n"

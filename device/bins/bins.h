@@ -83,7 +83,7 @@ typedef struct bins_block {
     /* another cache line: not needed to serve a hit */
     struct bins_block *above; /* neighbour in the slab, at the end of this one */
     struct bins_block *below;
-    bins_use *uses;           /* BINS_LIVE_USED and BINS_PENDING */
+    bins_use *uses;           /* BINS_LIVE_USED, BINS_LIVE_GRAPH and BINS_PENDING */
 } bins_block;
 
 /* A stream that uses a block which it did not allocate. */
@@ -172,9 +172,10 @@ struct bins_graph {
     unsigned holds;       /* capture_begin() without its release */
     int open;
     uint64_t thread;      /* that opened it */
+    uint64_t capture;     /* that used it last, by the driver's number; 0: none */
     bins_heap heap[2];
     shpool_timeline *streams; /* that captured since it was opened; only compared */
-    shpool_timeline nobody;   /* used if there is no memory for another one: belongs to no stream */
+    shpool_timeline nobody;   /* of memory that no stream may reuse before the pool opens again */
 };
 
 /* The addresses of a granule in a range. */
@@ -244,6 +245,7 @@ typedef struct bins_self {
     bins_reuse reuse;
     bins_memory memory;           /* as requested */
     int share;                    /* as requested */
+    int nvtx;                     /* 1: allocations are marked for tools */
     uint64_t slab_bytes;          /* largest slab that several large requests share */
     bins_heap heap[BINS_HEAPS];
     bins_granules granules;
@@ -382,14 +384,6 @@ void bins_poll(bins_self *bins, bins_lane *lane);
 /* Under the lock: idle bytes of the heaps that serve all. */
 uint64_t bins_idle_bytes(bins_self *bins);
 
-/* Under the lock: 1: a stream that allocated from an open pool captures now. */
-int bins_graph_captures(bins_self *bins);
-
-/* Driver calls while streams capture: mode "relaxed" permits them; otherwise they would end the
- * capture.  *mode_p is the mode to restore; SHPOOL_ERR_CUDA: none. */
-shpool_status bins_capture_relax(bins_self *bins, int *mode_p);
-void bins_capture_restore(bins_self *bins, int mode);
-
 /* ---- slabs, blocks and heaps (bins/block.c), under bins.lock ---- */
 
 /* Create a slab's structure and all its host memory, the `map` for `bytes`, and the record of its
@@ -407,6 +401,9 @@ void bins_slab_unlink(bins_slab *slab);
 /* Records of blocks; NULL: no host memory. */
 bins_block *bins_record_get(bins_self *bins);
 void bins_record_put(bins_self *bins, bins_block *block);
+
+/* Forget the streams that use a block. */
+void bins_use_forget(bins_block *block);
 
 /* Cut a block that is in no list: the part above the first `bytes` becomes `rest`, a record. */
 void bins_split(bins_block *block, size_t bytes, bins_block *rest);
@@ -465,8 +462,12 @@ const cu_granule_props *bins_granule_props(const bins_self *bins, cu_granule_pro
 /* Whether the driver can, and how; SHPOOL_ERR_UNSUPPORTED: bins->memory insists on it. */
 shpool_status bins_granules_init(bins_self *bins);
 
-/* Create more spare granules; the driver's refusal is in bins->refusal. */
-shpool_status bins_granules_make(bins_self *bins, size_t more);
+/* Create more spare granules for a stream; the driver's refusal is in bins->refusal. */
+shpool_status bins_granules_make(bins_self *bins, size_t more, const shpool_timeline *timeline);
+
+/* SHPOOL_ERR_CAPTURE: the stream captures without a pool.  New memory for it would serve others
+ * while its graph exists. */
+shpool_status bins_may_take(const bins_self *bins, const shpool_timeline *timeline);
 
 /* Return spare granules to the driver until `wanted` bytes are returned; returns the bytes. */
 uint64_t bins_granules_release(bins_self *bins, uint64_t wanted);
@@ -624,6 +625,9 @@ void bins_keep_hard(bins_self *bins);
 /* ---- other streams (bins/use.c) ---- */
 shpool_status bins_record_stream(void *self, void *ptr, shpool_stream user);
 
+/* Under the lock: the same for a live block. */
+shpool_status bins_use_add(bins_self *bins, bins_block *block, shpool_stream user);
+
 /* Under the lock: note how far the streams that use a block are, now that it is freed; it is
  * pending. */
 void bins_use_mark(bins_self *bins, bins_block *block);
@@ -639,22 +643,44 @@ int bins_use_claim(bins_block *block);
 /* Under the lock: a pending block of at least need bytes, for a stream that is made to wait. */
 bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timeline,
                           shpool_stream stream);
-void bins_use_forget(bins_block *block);
-void bins_use_fini(bins_self *bins);
 
 /* ---- graphs (bins/graph.c) ---- */
 
 /* 1: the stream captures, and *status_p is malloc's answer; 0: it does not. */
 int bins_graph_malloc(bins_self *bins, size_t need, shpool_stream stream, void **ptr_p,
                       shpool_status *status_p);
-/* Under the lock: put a block of a pool that was just freed back. */
-void bins_graph_free(bins_self *bins, bins_block *block, shpool_stream stream);
+/* Under the lock: free a block of a pool. */
+shpool_status bins_graph_free(bins_self *bins, bins_block *block, shpool_stream stream);
 shpool_status bins_capture_begin(void *self, uint64_t id_high, uint64_t id_low);
 shpool_status bins_capture_end(void *self, uint64_t id_high, uint64_t id_low);
 shpool_status bins_capture_release(void *self, uint64_t id_high, uint64_t id_low);
 void bins_graphs_fini(bins_self *bins);
 
-/* The stream will be destroyed: do not query it any more. */
+/* ---- their pools (bins/pool.c), under bins.lock ---- */
+
+/* The link to the pool of a number; it holds NULL if there is none. */
+bins_graph **bins_graph_place(bins_self *bins, uint64_t id_high, uint64_t id_low);
+
+/* What stands for a stream in the tags of a pool's blocks; its numbers are never done. */
+shpool_timeline *bins_graph_stream(bins_graph *graph, shpool_stream stream);
+
+/* The same for a user of a block; NULL: it does not capture, or the block belongs to no pool. */
+shpool_timeline *bins_graph_user(bins_self *bins, const bins_block *block, shpool_stream user);
+
+/* Forget the users of a block that captured when they were recorded, or (now: 1) do so at present.
+ * 1: one of them was not the stream that t stands for. */
+int bins_graph_forget_users(bins_self *bins, bins_block *block, const shpool_timeline *t, int now);
+
+/* Any stream may reuse all that is free. */
+void bins_graph_forget_order(bins_self *bins, bins_graph *graph);
+void bins_graph_forget_streams(bins_graph *graph);
+
+/* Put a block back that all users have finished with; and return the memory of a pool that is not
+ * needed any more. */
+void bins_graph_put(bins_self *bins, bins_block *block);
+void bins_graph_drop(bins_self *bins, bins_graph *graph);
+
+/* Takes the lock.  The stream will be destroyed: do not query it any more. */
 void bins_graph_retire(bins_self *bins, shpool_stream stream);
 
 /* ---- observation (bins/observe.c) ---- */

@@ -45,6 +45,16 @@ void bins_record_put(bins_self *bins, bins_block *block)
     bins->unused = block;
 }
 
+void bins_use_forget(bins_block *block)
+{
+    while (block->uses != NULL) {
+        bins_use *use = block->uses;
+
+        block->uses = use->next;
+        free(use);
+    }
+}
+
 static void set_entry(const bins_slab *slab, const bins_block *block, bins_block *value)
 {
     /* release: pairs with the acquire in bins_find(), publishes the record */

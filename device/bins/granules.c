@@ -163,17 +163,24 @@ static cu_result create(bins_self *bins, size_t more)
     return result;
 }
 
-shpool_status bins_granules_make(bins_self *bins, size_t more)
+shpool_status bins_may_take(const bins_self *bins, const shpool_timeline *timeline)
+{
+    return shpool_device_no_capture(bins->lanes.device, timeline->stream, "and no pool is open for "
+                                    "it: call shpool_device_capture_begin() before the capture");
+}
+
+shpool_status bins_granules_make(bins_self *bins, size_t more, const shpool_timeline *timeline)
 {
     const shpool_device *device = bins->lanes.device;
     bins_granules *g = &bins->granules;
     uint64_t hard = atomic_load_explicit(&bins->hard, memory_order_relaxed);
     uint64_t bytes = more * (uint64_t)g->bytes;
     int left;
+    shpool_status status = (more > 0) ? bins_may_take(bins, timeline) : SHPOOL_OK;
 
     bins->refusal = CU_SUCCESS;
-    if (more == 0) {
-        return SHPOOL_OK;
+    if ((more == 0) || (status != SHPOOL_OK)) {
+        return status;
     }
     if (!make_room(g, g->count + more) || !make_records(g, more)) {
         return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for the record of %llu bytes of "

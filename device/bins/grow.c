@@ -122,7 +122,8 @@ static shpool_status fill(bins_self *bins, const bins_site *s, shpool_timeline *
 {
     size_t ready = bins_spares_usable(bins, timeline);
     bins_block *block = s->block;
-    shpool_status status = bins_granules_make(bins, (s->count > ready) ? s->count - ready : 0);
+    shpool_status status = bins_granules_make(bins, (s->count > ready) ? s->count - ready : 0,
+                                              timeline);
 
     while ((status == SHPOOL_OK) && (block != NULL) && (block->address < s->end)) {
         if (bins_is_hole(block)) {

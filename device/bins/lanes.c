@@ -1,50 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bins: queries over all streams: whether one captures, its progress, their idle memory. */
+/* bins: queries over all streams: their progress, their idle memory. */
 #include "bins.h"
-
-/* ---- captures ---- */
-
-shpool_status bins_capture_relax(bins_self *bins, int *mode_p)
-{
-    const shpool_driver *cu = bins->lanes.device->cu;
-    cu_result result = CU_SUCCESS;
-
-    *mode_p = CU_CAPTURE_MODE_RELAXED;
-    if ((atomic_load_explicit(&bins->lanes.captures, memory_order_relaxed) > 0) &&
-        (cu->capture_mode != NULL)) {
-        result = cu->capture_mode(mode_p);
-    }
-    return (result == CU_SUCCESS)
-               ? SHPOOL_OK
-               : shpool_driver_failed(cu, "cuThreadExchangeStreamCaptureMode", result);
-}
-
-void bins_capture_restore(bins_self *bins, int mode)
-{
-    if (mode != CU_CAPTURE_MODE_RELAXED) {
-        (void)bins->lanes.device->cu->capture_mode(&mode);
-    }
-}
-
-int bins_graph_captures(bins_self *bins)
-{
-    for (const bins_graph *graph = bins->graphs; graph != NULL; graph = graph->next) {
-        for (const shpool_timeline *t = graph->open ? graph->streams : NULL; t != NULL;
-             t = t->next) {
-            int captures = 0;
-
-            if ((t->thread == 0) || (t->thread == shpool_thread_number())) {
-                (void)shpool_timeline_captures(&bins->lanes, t->stream, &captures);
-            }
-            if (captures) {
-                return 1;
-            }
-        }
-    }
-    return 0;
-}
-
-/* ---- lanes ---- */
 
 void bins_poll(bins_self *bins, bins_lane *lane)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bins: counters, the walk over all blocks, and the consistency check. */
-#include "bins.h"
+#include "range.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -170,6 +170,23 @@ shpool_status bins_walk(void *self, shpool_device_walk_fn function, void *user)
     return SHPOOL_OK;
 }
 
+/* The driver's allocation; of a range, the granules of the block: they stay as long as it lives,
+ * those beside them may not. */
+static void find_extent(const bins_self *bins, const bins_block *block, void **base_p,
+                        size_t *bytes_p)
+{
+    const bins_slab *slab = block->slab;
+    size_t granule = bins->granules.bytes;
+    size_t from = bins_offset_of(block);
+
+    *base_p = (void *)(uintptr_t)slab->driver_ptr;
+    *bytes_p = slab->driver_bytes;
+    if (slab->place != NULL) {
+        *base_p = block->address - from % granule;
+        *bytes_p = bins_round_up(bins, from % granule + block->bytes);
+    }
+}
+
 shpool_status bins_base(void *self, const void *ptr, void **base_p, size_t *bytes_p)
 {
     bins_self *bins = self;
@@ -186,8 +203,7 @@ shpool_status bins_base(void *self, const void *ptr, void **base_p, size_t *byte
         }
     }
     if ((block != NULL) && is_live(bins_state(block))) {
-        *base_p = (void *)(uintptr_t)slab->driver_ptr;
-        *bytes_p = (slab->place != NULL) ? slab->bytes : slab->driver_bytes;
+        find_extent(bins, block, base_p, bytes_p);
     } else {
         slab = NULL;
     }

@@ -84,7 +84,7 @@ static cu_result clear(bins_self *bins, bins_slab *slab)
     cu_result result = shpool_device_enter_result(device, &left);
 
     if (result == CU_SUCCESS) {
-        result = device->cu->context_sync();
+        result = shpool_device_wait(device);
     }
     if (result == CU_SUCCESS) {
         result = bins_places_clear(bins, slab);

@@ -61,7 +61,7 @@ cu_result bins_share_take(bins_self *bins, bins_slab *slab, size_t bytes)
 static cu_result give(bins_self *bins, bins_slab *slab)
 {
     const shpool_driver *cu = bins->lanes.device->cu;
-    cu_result result = slab->busy ? cu->context_sync() : CU_SUCCESS;
+    cu_result result = slab->busy ? shpool_device_wait(bins->lanes.device) : CU_SUCCESS;
 
     slab->busy = (result != CU_SUCCESS);
     if ((result == CU_SUCCESS) && slab->mapped) {

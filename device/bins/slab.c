@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/base/nvtx.h"
+
 #define LARGE_LEAST ((size_t)8 << 20)
 
 /* ---- the driver ---- */
@@ -136,6 +138,9 @@ shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, in
         return status;
     }
     bins_push(&heap->bins, block);
+    if (bins->nvtx && (heap->graph == NULL)) {
+        shpool_nvtx_divide(slab->driver_ptr, slab->driver_bytes);
+    }
     return SHPOOL_OK;
 }
 
@@ -172,6 +177,9 @@ void bins_heap_fini(bins_self *bins, bins_heap *heap)
     while (heap->slabs != NULL) {
         bins_slab *slab = heap->slabs;
 
+        for (bins_block *block = slab->first; block != NULL; block = block->above) {
+            bins_use_forget(block);
+        }
         slab->busy = slab->mapped; /* regardless of its contents */
         bins_slab_unlink(slab);
         drop(bins, slab, NULL);

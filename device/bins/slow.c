@@ -12,6 +12,8 @@
  */
 #include "bins.h"
 
+#include "device/base/nvtx.h"
+
 /* Blocks that are looked at in each bin, small and large ones, and if there is reason to look
  * longer. */
 #define DEPTH_SMALL 8u
@@ -162,16 +164,14 @@ static bins_block *take_done_from(request *r, bins_lane *lane)
 
 /* Without bins.lock: the same from the lane that gave the latest one.  A stream with several lanes
  * does not do this: its own memory is first, and a free on another lane does not change this one's
- * giver.  While streams capture, questions to the driver need bins_capture_relax(). */
+ * giver. */
 static bins_block *take_given(bins_self *bins, bins_lane *lane, size_t need)
 {
     bins_lane *from = atomic_load_explicit(&lane->giver, memory_order_relaxed);
     bins_block *block;
 
-    /* relaxed: the caller's own captures were opened before by the same thread */
     if ((from == NULL) || (siblings(lane) > 1) ||
-        (atomic_load_explicit(&lane->giver_class, memory_order_relaxed) != bins_class(need)) ||
-        (atomic_load_explicit(&bins->lanes.captures, memory_order_relaxed) > 0)) {
+        (atomic_load_explicit(&lane->giver_class, memory_order_relaxed) != bins_class(need))) {
         return NULL;
     }
     shpool_spin_lock(&from->timeline.lock);
@@ -217,8 +217,12 @@ static bins_block *take_new(request *r, int exact)
     int ranges = bins_has_ranges(r->bins, r->heap);
     bins_block *block = NULL;
 
+    r->bins->refusal = CU_SUCCESS;
     r->refused = ranges ? bins_range_grow(r->bins, r->heap, r->need, r->lane, &block)
-                        : bins_slab_create(r->bins, r->heap, r->need, exact);
+                        : bins_may_take(r->bins, &r->lane->timeline);
+    if (!ranges && (r->refused == SHPOOL_OK)) {
+        r->refused = bins_slab_create(r->bins, r->heap, r->need, exact);
+    }
     if (!ranges && !exact && (r->refused == SHPOOL_ERR_NO_MEMORY) &&
         (r->bins->refusal != CU_SUCCESS)) {
         r->refused = bins_slab_create(r->bins, r->heap, r->need, 1);
@@ -322,8 +326,7 @@ static bins_block *take_last(request *r)
     if (block == NULL) {
         block = take_released(r);
     }
-    if ((block == NULL) && !bins_graph_captures(r->bins) && /* which that would end */
-        (shpool_timelines_sync(&r->bins->lanes) == SHPOOL_OK)) {
+    if ((block == NULL) && (shpool_timelines_sync(&r->bins->lanes) == SHPOOL_OK)) {
         block = take_merged(r);
         if (block == NULL) {
             block = take_released(r);
@@ -377,6 +380,29 @@ static void hand_out(const request *r, bins_block *block)
     bins_set_state(block, BINS_LIVE);
 }
 
+/* ---- marks for tools: such a block is freed under the lock, and never in a lane ---- */
+
+/* A gap to the next block, so that an overrun meets no other one's memory. */
+static size_t need_of(const bins_self *bins, size_t bytes, size_t need)
+{
+    return bins->nvtx ? bins_round(bytes + SHPOOL_DEVICE_ALIGNMENT) : need;
+}
+
+static void mark(const bins_self *bins, bins_block *block, size_t bytes)
+{
+    if (bins->nvtx) {
+        bins_set_state(block, BINS_LIVE_USED);
+        shpool_nvtx_begin(block->slab->driver_ptr, block->address, bytes);
+    }
+}
+
+/* The tool judges accesses when they happen, so none may be to come. */
+static void unmark(bins_self *bins, const void *ptr)
+{
+    (void)shpool_timelines_sync(&bins->lanes);
+    shpool_nvtx_end(ptr);
+}
+
 /* SHPOOL_OK: it is the device's memory that ran out, and the detail is still to be written. */
 static shpool_status failed(const request *r)
 {
@@ -387,25 +413,22 @@ static shpool_status failed(const request *r)
 shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_lane *lane,
                                shpool_stream stream, void **ptr_p)
 {
-    request r = { .bins = bins, .heap = &bins->heap[need >= BINS_LARGE_BYTES], .lane = lane,
-                  .stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream, .need = need };
-    int mode;
-    shpool_status status;
+    request r = { .bins = bins, .lane = lane, .need = need_of(bins, bytes, need),
+                  .stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream };
+    shpool_status status = SHPOOL_OK;
     bins_block *block = take_siblings(lane, need);
 
+    r.heap = &bins->heap[r.need >= BINS_LARGE_BYTES];
     block = (block != NULL) ? block : take_given(bins, lane, need);
     if (block != NULL) {
         *ptr_p = block->address;
         return SHPOOL_OK;
     }
-    status = bins_capture_relax(bins, &mode);
-    if (status != SHPOOL_OK) {
-        return status;
-    }
     shpool_mutex_lock(&bins->lock);
     block = find(&r);
     if (block != NULL) {
         hand_out(&r, block);
+        mark(bins, block, bytes);
         *ptr_p = block->address;
     } else {
         status = failed(&r);
@@ -414,7 +437,6 @@ shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_
     if ((block == NULL) && (status == SHPOOL_OK)) {
         status = bins_out_of_memory(bins, bytes);
     }
-    bins_capture_restore(bins, mode);
     return status;
 }
 
@@ -455,24 +477,22 @@ static int claim(bins_block *block, unsigned from, unsigned to)
 
 shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpool_stream stream)
 {
-    int mode;
-    shpool_status status = bins_capture_relax(bins, &mode);
+    shpool_status status = SHPOOL_OK;
 
-    if (status != SHPOOL_OK) {
-        return status;
-    }
     shpool_mutex_lock(&bins->lock);
     if (claim(block, BINS_LIVE_USED, BINS_PENDING)) {
         status = free_used(bins, block, stream);
+        if ((status == SHPOOL_OK) && bins->nvtx) {
+            unmark(bins, ptr);
+        }
         if ((status == SHPOOL_OK) && block->slab->exported) {
             bins_use_settle(bins, block); /* importers alone have it now */
         }
-    } else if (claim(block, BINS_LIVE_GRAPH, BINS_CACHED)) {
-        bins_graph_free(bins, block, stream);
+    } else if (bins_state(block) == BINS_LIVE_GRAPH) { /* changes under bins.lock only */
+        status = bins_graph_free(bins, block, stream);
     } else {
         status = refuse(block, ptr);
     }
     shpool_mutex_unlock(&bins->lock);
-    bins_capture_restore(bins, mode);
     return status;
 }

@@ -200,7 +200,7 @@ static void release(bins_self *bins, uint64_t wanted)
     uint64_t given = bins_release(bins, wanted);
 
     if ((given < wanted) && (bins->granules.bytes > 0) &&
-        (bins_range_is_busy(bins) || bins_share_is_busy(bins)) && !bins_graph_captures(bins) &&
+        (bins_range_is_busy(bins) || bins_share_is_busy(bins)) &&
         (shpool_timelines_sync(&bins->lanes) == SHPOOL_OK)) {
         bins_merge_all(bins); /* this also returns exported memory */
         given = held - bins->count.driver_bytes;
@@ -212,12 +212,7 @@ shpool_status bins_trim(void *self, size_t keep_bytes)
 {
     bins_self *bins = self;
     uint64_t idle;
-    int mode;
-    shpool_status status = bins_capture_relax(bins, &mode);
 
-    if (status != SHPOOL_OK) {
-        return status;
-    }
     shpool_mutex_lock(&bins->lock);
     bins_merge_all(bins);
     idle = bins_idle_bytes(bins);
@@ -225,7 +220,6 @@ shpool_status bins_trim(void *self, size_t keep_bytes)
     bins->live_most = 0;
     bins->moved_bytes = 0;
     shpool_mutex_unlock(&bins->lock);
-    bins_capture_restore(bins, mode);
     return SHPOOL_OK;
 }
 

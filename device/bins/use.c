@@ -13,16 +13,6 @@
 /* Pending blocks that a miss looks at. */
 #define DRAIN_FEW 32u
 
-void bins_use_forget(bins_block *block)
-{
-    while (block->uses != NULL) {
-        bins_use *use = block->uses;
-
-        block->uses = use->next;
-        free(use);
-    }
-}
-
 /* ---- record_stream ---- */
 
 static int is_named(const bins_block *block, const shpool_timeline *timeline)
@@ -39,7 +29,8 @@ static int is_named(const bins_block *block, const shpool_timeline *timeline)
 int bins_use_claim(bins_block *block)
 {
     shpool_timeline *home = block->last;
-    int used = (bins_state(block) == BINS_LIVE_USED); /* changes under bins.lock only */
+    unsigned state = bins_state(block);
+    int used = (state == BINS_LIVE_USED) || (state == BINS_LIVE_GRAPH); /* under bins.lock only */
 
     if (!used && (home != NULL)) {
         shpool_spin_lock(&home->lock);
@@ -57,11 +48,26 @@ static shpool_status not_live(const void *ptr)
     return shpool_error(SHPOOL_ERR_INVALID, "%p is not a live allocation of this allocator", ptr);
 }
 
+/* A stream that captures is known to the pool of its graph only. */
+static shpool_status find_user(bins_self *bins, bins_block *block, shpool_stream user,
+                               shpool_timeline **user_p)
+{
+    shpool_status status = SHPOOL_OK;
+
+    *user_p = bins_graph_user(bins, block, user);
+    if (*user_p == NULL) {
+        status = shpool_timeline_lock(&bins->lanes, user, user_p);
+    } else {
+        shpool_spin_lock(&(*user_p)->lock);
+    }
+    return status;
+}
+
 static shpool_status add_use(bins_self *bins, bins_block *block, bins_use *use, shpool_stream user)
 {
     shpool_timeline *t;
     int named;
-    shpool_status status = shpool_timeline_lock(&bins->lanes, user, &t);
+    shpool_status status = find_user(bins, block, user, &t);
 
     if (status != SHPOOL_OK) {
         free(use);
@@ -80,34 +86,34 @@ static shpool_status add_use(bins_self *bins, bins_block *block, bins_use *use, 
     return SHPOOL_OK;
 }
 
+shpool_status bins_use_add(bins_self *bins, bins_block *block, shpool_stream user)
+{
+    bins_use *use = calloc(1, sizeof(*use));
+
+    return (use != NULL) ? add_use(bins, block, use, user)
+                         : shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory to note a stream");
+}
+
 shpool_status bins_record_stream(void *self, void *ptr, shpool_stream user)
 {
     bins_self *bins = self;
     bins_block *block = bins_find(bins, ptr);
     unsigned state = (block != NULL) ? bins_state(block) : BINS_FREE;
-    bins_use *use;
     shpool_status status;
 
-    if (state == BINS_LIVE_GRAPH) {
-        return SHPOOL_OK; /* a graph's order is in the graph */
-    }
-    if ((state != BINS_LIVE) && (state != BINS_LIVE_USED)) {
+    if ((state != BINS_LIVE) && (state != BINS_LIVE_USED) && (state != BINS_LIVE_GRAPH)) {
         return not_live(ptr);
     }
-    use = calloc(1, sizeof(*use));
-    if (use == NULL) {
-        return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory to note a stream");
-    }
     shpool_mutex_lock(&bins->lock); /* guards `uses` of live blocks */
-    status = add_use(bins, block, use, user);
+    status = bins_use_add(bins, block, user);
     shpool_mutex_unlock(&bins->lock);
     return status;
 }
 
 /* ---- free ---- */
 
-/* The number that has to be done before the use is. */
-static uint64_t mark(bins_self *bins, const bins_use *use)
+/* The number that has to be done before the use is.  now: record it now, if this thread may. */
+static uint64_t mark(bins_self *bins, const bins_use *use, int now)
 {
     shpool_timeline *t = use->timeline;
     uint64_t seq;
@@ -119,8 +125,8 @@ static uint64_t mark(bins_self *bins, const bins_use *use)
         seq = 0; /* reused for another stream by now, so the original one has finished */
     } else {
         seq = shpool_timeline_mark(&bins->lanes, t);
-        if (!t->stable && (t->thread == 0)) {
-            shpool_timeline_record(&bins->lanes, t); /* it may be destroyed after this */
+        if ((now || !t->stable) && (t->thread == 0)) {
+            shpool_timeline_record(&bins->lanes, t); /* later it may not exist, or capture */
         } else if (t->thread != 0) {
             shpool_timeline_want(&bins->lanes, t);
         }
@@ -132,7 +138,7 @@ static uint64_t mark(bins_self *bins, const bins_use *use)
 void bins_use_mark(bins_self *bins, bins_block *block)
 {
     for (bins_use *use = block->uses; use != NULL; use = use->next) {
-        use->seq = mark(bins, use);
+        use->seq = mark(bins, use, block->slab->heap->graph != NULL);
     }
     block->prev = NULL;
     block->next = bins->pending.head;
@@ -232,8 +238,12 @@ void bins_use_settle(bins_self *bins, bins_block *block)
     }
     if (block->slab->exported) {
         retire(bins, block);
+        return;
+    }
+    unlink_pending(bins, block);
+    if (block->slab->heap->graph != NULL) {
+        bins_graph_put(bins, block);
     } else {
-        unlink_pending(bins, block);
         bins_put(bins, block);
     }
 }
@@ -282,7 +292,7 @@ bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timelin
 
     for (bins_block *block = bins->pending.tail; block != NULL; block = block->prev) {
         if ((block->bytes < need) || (block->slab->heap->large != large) ||
-            block->slab->heap->windows ||
+            block->slab->heap->windows || (block->slab->heap->graph != NULL) ||
             block->slab->exported || (bins_is_shared(bins, block->slab->heap) &&
                                       (block->class != bins_class(need))) ||
             !order_all(bins, block, timeline, stream)) {
@@ -300,16 +310,4 @@ bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timelin
         return bins_cut(bins, block, need);
     }
     return NULL;
-}
-
-/* Pending and live blocks; those of graphs record no users. */
-void bins_use_fini(bins_self *bins)
-{
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {
-        for (bins_slab *slab = bins->heap[i].slabs; slab != NULL; slab = slab->next) {
-            for (bins_block *block = slab->first; block != NULL; block = block->above) {
-                bins_use_forget(block);
-            }
-        }
-    }
 }

@@ -161,7 +161,8 @@ static bins_block *fill(bins_self *bins, const bins_site *s, const shpool_timeli
     int busy;
 
     if (bins_records_get(bins, record) &&
-        (bins_granules_make(bins, (s->count > ready) ? s->count - ready : 0) == SHPOOL_OK)) {
+        (bins_granules_make(bins, (s->count > ready) ? s->count - ready : 0, timeline) ==
+         SHPOOL_OK)) {
         bins->refusal = bins_places_fill(bins, slab, first, s->count, timeline, &busy);
         if (bins->refusal == CU_SUCCESS) {
             block = bins_carve(&slab->heap->holes, s->block,

@@ -137,8 +137,15 @@ static shpool_status find(buckets_self *b, size_t bytes, shpool_timeline *t, shp
     unsigned bucket = buckets_locate(bytes, (size_t)b->max_object);
     buckets_node *node = (bucket < BUCKETS_COUNT) ? take(b, bucket, t) : NULL;
     cu_result result = CU_SUCCESS;
-    shpool_status status;
+    shpool_status status = SHPOOL_OK;
 
+    if (node == NULL) {
+        status = shpool_device_no_capture(b->lanes.device, stream, "and buckets keeps no memory "
+                                          "for graphs: use bins or async");
+    }
+    if (status != SHPOOL_OK) {
+        return status;
+    }
     if ((node == NULL) && (bucket < BUCKETS_COUNT) &&
         (b->count.driver_bytes + buckets_size[bucket] > b->capacity) && b->total) {
         node = take_waiting(b, bucket, stream); /* new memory would cost another block */
@@ -385,6 +392,7 @@ const shpool_device_provider shpool_device_provider_buckets = {
     .malloc = buckets_malloc,
     .free = buckets_free,
     .record_stream = buckets_record_stream,
+    .base = buckets_base,
     .trim = buckets_trim,
     .set = buckets_set,
     .stats = buckets_stats,

@@ -68,6 +68,7 @@ shpool_status buckets_stats(void *self, shpool_device_stats *stats);
 shpool_status buckets_reset_peak(void *self);
 shpool_status buckets_check(void *self);
 shpool_status buckets_walk(void *self, shpool_device_walk_fn function, void *user);
+shpool_status buckets_base(void *self, const void *ptr, void **base_p, size_t *bytes_p);
 
 #pragma GCC visibility pop
 

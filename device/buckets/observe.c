@@ -113,3 +113,8 @@ shpool_status buckets_walk(void *self, shpool_device_walk_fn function, void *use
     shpool_mutex_unlock(&b->lock);
     return SHPOOL_OK;
 }
+
+shpool_status buckets_base(void *self, const void *ptr, void **base_p, size_t *bytes_p)
+{
+    return shpool_ptr_base(&((buckets_self *)self)->map, ptr, base_p, bytes_p);
+}

@@ -2,6 +2,7 @@
 /*
  * The layer `guard`: zones before and after each allocation that are checked when it is freed, and
  * a pattern in memory that was not written, or is free.  For debugging: free waits for its stream.
+ * Nothing is checked that is freed while its stream captures a graph.
  */
 #include "layer.h"
 
@@ -80,7 +81,7 @@ static shpool_status paint(const guard_layer *l, const char *at, size_t bytes,
 {
     cu_result result;
     int left;
-    shpool_status status = shpool_device_enter(l->device, &left);
+    shpool_status status = shpool_device_enter_stream(l->device, stream, 0, &left);
 
     if (status != SHPOOL_OK) {
         return status;
@@ -131,7 +132,7 @@ static shpool_status fetch(const guard_layer *l, const char *at, unsigned char *
     const shpool_driver *cu = l->device->cu;
     cu_result result;
     int left;
-    shpool_status status = shpool_device_enter(l->device, &left);
+    shpool_status status = shpool_device_enter_stream(l->device, stream, 1, &left);
 
     if (status != SHPOOL_OK) {
         return status;
@@ -181,11 +182,24 @@ static shpool_status check_both(const guard_layer *l, const shpool_ptr_entry *en
     return status;
 }
 
+/* 1: the stream captures: its work runs when the graph is launched; there is nothing to check. */
+static int is_captured(const guard_layer *l, shpool_stream stream)
+{
+    int captures = 0;
+    int left;
+
+    if (shpool_device_enter_quietly(l->device, &left)) {
+        (void)shpool_device_captures(l->device, stream, &captures);
+        shpool_device_leave(l->device, left);
+    }
+    return captures;
+}
+
 /* No stream may use it while its zones are checked and it is filled: for streams that were only
  * recorded, this waits for the whole device. */
-static shpool_status wait_for_users(guard_layer *l, const shpool_ptr_entry *entry)
+static shpool_status forget_users(guard_layer *l, const shpool_ptr_entry *entry, int wait)
 {
-    cu_result result;
+    cu_result result = CU_SUCCESS;
     int left;
     shpool_status status;
 
@@ -193,23 +207,28 @@ static shpool_status wait_for_users(guard_layer *l, const shpool_ptr_entry *entr
         return SHPOOL_OK;
     }
     shpool_ptr_release(&l->shared, entry->ptr);
-    status = shpool_device_enter(l->device, &left);
-    if (status != SHPOOL_OK) {
-        return status;
+    if (wait) {
+        status = shpool_device_enter(l->device, &left);
+        if (status != SHPOOL_OK) {
+            return status;
+        }
+        result = shpool_device_wait(l->device);
+        shpool_device_leave(l->device, left);
     }
-    result = l->device->cu->context_sync();
-    shpool_device_leave(l->device, left);
     return (result == CU_SUCCESS) ? shpool_ptr_take(&l->shared, entry->ptr, NULL)
-                                  : shpool_driver_failed(l->device->cu, "cuCtxSynchronize", result);
+                                  : shpool_driver_failed(l->device->cu, "cuMemFree, a wait for the "
+                                                         "device,", result);
 }
 
 static shpool_status inspect(guard_layer *l, const shpool_ptr_entry *entry, shpool_stream stream)
 {
-    shpool_status status = wait_for_users(l, entry);
+    int captured = is_captured(l, stream);
+    shpool_status status = forget_users(l, entry, !captured);
 
-    if (status == SHPOOL_OK) {
-        status = check_both(l, entry, stream);
+    if ((status != SHPOOL_OK) || captured) {
+        return status;
     }
+    status = check_both(l, entry, stream);
     if (l->poison && (status == SHPOOL_OK)) {
         status = paint(l, entry->note, entry->bytes + 2 * l->zone, stream);
     }

@@ -47,6 +47,10 @@
                                                there is room: others follow */
 #define SHPOOL_WAIT_BYTES     16u         /**< waiters' record, after a pool that threads share */
 
+/** Bytes of a region in addition to its area and pools.  The linker aligns dynamic shared memory
+ *  only to 16 if static arrays precede it, so shpool_init() aligns the region. */
+#define SHPOOL_SLACK_BYTES(_alignment) ((_alignment) - SHPOOL_MIN_ALIGNMENT)
+
 /** Return value of every fallible function: 0 is success, errors are negative. */
 typedef enum shpool_status {
     SHPOOL_OK              = 0,
@@ -111,6 +115,17 @@ typedef enum shpool_free_result {
                                    who the members are; also for a malloc, with address 0 */
 } shpool_free_result;
 
+/** Why a request failed that no free could have made succeed (shpool_refused.reason). */
+typedef enum shpool_refusal {
+    SHPOOL_REFUSED_NONE      = 0, /**< it failed because memory is in use */
+    SHPOOL_REFUSED_SIZE      = 1, /**< more bytes than a fresh pool serves (shpool_pool.largest)
+                                       and, if the call spills, than a slot or CUDA's heap */
+    SHPOOL_REFUSED_ALIGNMENT = 2, /**< not a power of two, or more than the pool's alignment */
+    SHPOOL_REFUSED_GROUP     = 3, /**< check=1: members of a group disagree (bad_free has it too) */
+    SHPOOL_REFUSED_SCOPE     = 4, /**< of a cluster, to a pool whose scope is not cluster */
+    SHPOOL_REFUSED_EMPTY     = 7  /**< the heap is empty: shpool_report_data.status says why */
+} shpool_refusal;
+
 /** Bits of shpool_pool.flags and shpool_view.flags. */
 enum {
     SHPOOL_FLAG_STATS       = 1u << 0, /**< counters are kept; a report can be read */
@@ -130,7 +145,11 @@ enum {
     SHPOOL_FLAG_NAMED       = 1u << 15, /**< view only: the image calls its one allocator by name */
     SHPOOL_FLAG_MEMBERS_SHIFT = 16, /**< view only, bits 16..25: members of the calling group, minus
                                          1 */
-    SHPOOL_FLAG_MEMBERS_MASK  = 1023 << 16
+    SHPOOL_FLAG_MEMBERS_MASK  = 1023 << 16,
+    SHPOOL_FLAG_REFUSED_SHIFT = 26, /**< view only, bits 26..28: the shpool_refusal of a request.
+                                         In an empty heap always SHPOOL_REFUSED_EMPTY, and word[]
+                                         is the address of the report; or 0, it has no counters */
+    SHPOOL_FLAG_REFUSED_MASK  = 7 << 26
 };
 
 /** Destination of requests that a pool cannot serve (shpool_config.spill); a sum of bits. */
@@ -198,7 +217,7 @@ typedef uint32_t      (*shpool_owns_fn)(shpool_view view, simt_addr addr);
 typedef uint32_t      (*shpool_rewind_fn)(shpool_view view, uint32_t to);
 typedef void          (*shpool_fini_fn)(shpool_view view);
 typedef void         *(*shpool_spill_fn)(shpool_view view, unsigned long long bytes,
-                                         uint32_t alignment);
+                                         uint32_t alignment, uint32_t site);
 typedef uint32_t      (*shpool_unspill_fn)(shpool_view view, void *ptr, uint32_t site);
 typedef unsigned long long (*shpool_spilled_fn)(shpool_view view, const void *ptr);
 
@@ -234,14 +253,15 @@ typedef struct shpool_pool {
     uint32_t bytes;            /**< sizeof(shpool_pool) */
     uint32_t allocator;        /**< shpool_name_id() of the allocator's name */
     uint32_t flags;            /**< SHPOOL_FLAG_* */
-    uint32_t shared_bytes;     /**< region: bytes of shared memory the caller provides */
-    uint32_t area_bytes;       /**< of those, the statistics area at the start (0: none) */
+    uint32_t shared_bytes;     /**< region: bytes of shared memory the caller provides; 0, or
+                                    SHPOOL_SLACK_BYTES, area_bytes and pools * pool_bytes */
+    uint32_t area_bytes;       /**< of those, the statistics area before the pools (0: none) */
     uint32_t pools;            /**< pools per block */
     uint32_t pool_bytes;       /**< size of one pool, and the distance between two */
     uint32_t threads_per_pool; /**< the last pool may be shared by fewer */
     uint32_t block_threads;    /**< threads of the block it was planned for */
     uint32_t pool_magic;       /**< mulhi(rank, pool_magic) == rank / threads_per_pool; 0: rank */
-    uint32_t alignment;        /**< largest alignment, a power of two; also the base's */
+    uint32_t alignment;        /**< largest alignment, a power of two; also that of each pool */
     uint32_t largest;          /**< largest single malloc of a fresh pool, bytes */
     uint32_t scope;            /**< shpool_scope */
     uint32_t word[2];          /**< the module's geometry, for shpool_view.word */
@@ -289,11 +309,23 @@ typedef struct shpool_leak {
     uint32_t  reserved[2];
 } shpool_leak;
 
+/** One failed request. */
+typedef struct shpool_refused {
+    uint32_t reason;    /**< shpool_refusal; 0: there was no such request */
+    uint32_t block;     /**< rank of the block in the grid */
+    uint32_t thread;    /**< rank of the thread in the block; of a group, its first one */
+    uint32_t site;      /**< the caller's argument of shpool_malloc_at, or 0 */
+    unsigned long long bytes; /**< requested; a product that overflows counts as SIZE_MAX */
+    uint32_t alignment; /**< requested; 0xffffffff stands for all above */
+    uint32_t reserved32; /**< 0 */
+} shpool_refused;
+
 /** Report of a pool that was opened with stats, check or a spill option; read after its kernels. */
 typedef struct shpool_report_data {
     uint32_t abi;        /**< SHPOOL_ABI */
     uint32_t bytes;      /**< sizeof(shpool_report_data) */
-    int32_t  status;     /**< SHPOOL_OK, or why a block got an empty heap (latest reason) */
+    int32_t  status;     /**< SHPOOL_OK; why a block got an empty heap (latest reason); or, if
+                              none did, why `refused` could not succeed */
     uint32_t empty;      /**< blocks whose heap was empty */
     uint32_t blocks;     /**< blocks that called shpool_fini */
     uint32_t bad_frees;  /**< frees refused, over all blocks */
@@ -322,6 +354,13 @@ typedef struct shpool_report_data {
                                          spilled requests nor shpool_release */
     unsigned long long trace;       /**< address of the records of trace=FILE, or 0 */
     unsigned long long broken_at;   /**< where it is broken: generic address in that block */
+    unsigned long long refusals;    /**< of the failures, requests that no free could have made
+                                         succeed */
+    shpool_refused refused;         /**< the first of those */
+    uint32_t empty_threads; /**< threads of a block whose heap was empty */
+    uint32_t empty_base;    /**< there: the base that it passed, an offset in shared memory */
+    uint32_t empty_bytes;   /**< there: bytes of shared memory from that base on */
+    uint32_t reserved32;    /**< 0 */
 } shpool_report_data;
 
 #endif /* SHPOOL_ABI_H */

@@ -290,15 +290,15 @@ SIMT_FN void shpool_free_after_group(shpool_after *after, void *ptr)
  */
 SIMT_FN void *shpool_after_malloc(shpool_after *after, size_t bytes)
 {
-    shpool_heap heap = after->heap;
+    shpool_heap heap = shpool_heap_unspilled(after->heap);
     void       *ptr;
 
-    heap.view.flags &= ~(uint32_t)(SHPOOL_FLAG_SPILL | SHPOOL_FLAG_CLUSTER);
+    heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_CLUSTER;
     ptr = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, SHPOOL_SITE_WAIT);
 
     SIMT_ROLLED
     while ((ptr == NULL) && (after->count != 0)) {
-        shpool_note_wait(after->heap); /* not a failure: with stats=1 it counts as one of `waits` */
+        shpool_note_wait(heap); /* not a failure: with stats=1 it counts as one of `waits` */
         if (shpool_after_poll(after) == 0) {
             (void)shpool_after_wait(after);
         }

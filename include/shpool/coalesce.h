@@ -21,7 +21,7 @@
  * attempted.
  *
  * What is not rewritten.  Records for which no measurement shows a gain (see `force`); volatile,
- * atomic and predicated accesses; inline assembly; shared memory; records over 32 words; accesses
+ * atomic and predicated accesses; inline assembly; shared memory; records over 64 words; accesses
  * separated by other accesses that may alias.  Kernels that rely on warps running in lockstep,
  * which CUDA has not guaranteed since Volta, may behave differently.
  *

@@ -61,16 +61,17 @@ SIMT_FN void shpool_copy_words(void *to, const void *from, size_t bytes, uint32_
     }
 }
 
-/** Allocate count * each zeroed bytes.  Also NULL if the product overflows. */
+/** Allocate count * each zeroed bytes.  A product that overflows is a request for SIZE_MAX. */
 SIMT_FN void *shpool_calloc(shpool_heap heap, size_t count, size_t each)
 {
     size_t bytes = count * each;
-    void  *ptr   = NULL;
+    void  *ptr;
 
     /* the product of two numbers below 2^32 fits; only larger ones need the division */
-    if ((((count | each) >> 32) == 0) || (each == 0) || (bytes / each == count)) {
-        ptr = shpool_malloc(heap, bytes);
+    if ((((count | each) >> 32) != 0) && (each != 0) && (bytes / each != count)) {
+        bytes = ~(size_t)0;
     }
+    ptr = shpool_malloc(heap, bytes);
     if (ptr != NULL) {
         shpool_zero_words(ptr, bytes);
     }

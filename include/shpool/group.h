@@ -84,23 +84,39 @@ SIMT_FN uint32_t shpool_lanes_are_sound(uint32_t lanes)
     return ((lanes >> simt_lane()) & 1u) && ((lanes & ~shpool_warp_lanes()) == 0) &&
            ((same & lanes) == (here & lanes));
 }
+
+/* check=1: the members of a group disagree.  The request of one that allocates fails. */
+SIMT_FN void shpool_note_group(shpool_heap heap, const void *ptr, size_t bytes,
+                               unsigned long long rest, uint32_t site)
+{
+    shpool_note_bad_free(heap.view, ptr, SHPOOL_FREE_GROUP, site);
+    if (rest != 0) {
+        (void)shpool_not_served(heap, bytes, (uint32_t)(rest - 1u), site, SHPOOL_REFUSED_GROUP);
+    }
+}
 #endif
 
-/* check=1: whether the lanes agree about the request; reports it if they do not.  `rest` is the
- * alignment and, in the upper half, the attempts of a request that waits. */
+/* A request that allocates, for `rest` below: not 0. */
+SIMT_FN unsigned long long shpool_rest(uint32_t alignment, uint32_t attempts)
+{
+    return (((unsigned long long)attempts << 32) | alignment) + 1u;
+}
+
+/* check=1: whether the lanes agree about the request; reports it if they do not.  `rest`: of one
+ * that allocates shpool_rest(), else 0. */
 SIMT_FN uint32_t shpool_is_group(shpool_heap heap, uint32_t lanes, const void *ptr, size_t bytes,
                                  unsigned long long rest, uint32_t site)
 {
 #if SHPOOL_COUNTED
     if ((heap.view.flags & SHPOOL_FLAG_CHECK) != 0) {
         if (!shpool_lanes_are_sound(lanes)) {
-            shpool_note_bad_free(heap.view, ptr, SHPOOL_FREE_GROUP, site);
+            shpool_note_group(heap, ptr, bytes, rest, site);
             return 0;
         }
         if (!shpool_lanes_agree(lanes, (unsigned long long)(size_t)ptr) ||
             !shpool_lanes_agree(lanes, bytes) || !shpool_lanes_agree(lanes, rest)) {
             if (simt_lane() == shpool_first_lane(lanes)) {
-                shpool_note_bad_free(heap.view, ptr, SHPOOL_FREE_GROUP, site);
+                shpool_note_group(heap, ptr, bytes, rest, site);
             }
             return 0;
         }
@@ -146,19 +162,20 @@ SIMT_FN uint32_t shpool_lane_with(shpool_heap heap, uint32_t lanes, const void *
 /* If the mask is full, the two functions below are called with the constant SIMT_ALL_LANES: for a
  * constant full mask nvcc emits one instruction per __syncwarp, for any other mask about forty. */
 
-/* alignment: a power of two from 16 to the configured one; 0: any other, returns NULL. */
+/* alignment: as the caller requested it. */
 SIMT_FN void *shpool_malloc_for(shpool_heap heap, uint32_t lanes, size_t bytes,
                                 uint32_t alignment, uint32_t site)
 {
     simt_addr addr = 0;
     uint32_t  want = (bytes > SHPOOL_MAX_REQUEST) ? SHPOOL_MAX_REQUEST : (uint32_t)bytes;
+    uint32_t  use  = shpool_alignment(heap, alignment);
 
-    if (!shpool_is_group(heap, lanes, NULL, bytes, alignment, site) || (alignment == 0)) {
+    if (!shpool_is_group(heap, lanes, NULL, bytes, shpool_rest(alignment, 0), site)) {
         return NULL;
     }
     heap = shpool_heap_of_group(heap, simt_popc(lanes));
-    if (heap.view.bytes != 0) {
-        addr = shpool_allocate_lanes(heap, lanes, (want != 0) ? want : 1u, alignment, site);
+    if ((heap.view.bytes != 0) && (use != 0)) {
+        addr = shpool_allocate_lanes(heap, lanes, (want != 0) ? want : 1u, use, site);
     }
     if (addr != 0) {
         return shpool_pointer(heap, addr);
@@ -168,8 +185,9 @@ SIMT_FN void *shpool_malloc_for(shpool_heap heap, uint32_t lanes, size_t bytes,
         unsigned long long at = 0;
 
         if (simt_lane() == shpool_first_lane(lanes)) {
-            at = (unsigned long long)(size_t)SHPOOL_DO(
-                heap, spill, (heap.view, (bytes != 0) ? bytes : 1u, alignment));
+            at = (unsigned long long)(size_t)shpool_not_served(
+                heap, bytes, alignment, site,
+                (use != 0) ? 0u : (uint32_t)SHPOOL_REFUSED_ALIGNMENT);
         }
         simt_warp_sync(lanes); /* as above */
         return (void *)(size_t)shpool_shfl64(lanes, at, shpool_first_lane(lanes));
@@ -242,7 +260,7 @@ SIMT_FN void *shpool_malloc_lanes_at(shpool_heap heap, uint32_t lanes, size_t by
 SIMT_FN void *shpool_aligned_malloc_lanes(shpool_heap heap, uint32_t lanes, size_t alignment,
                                           size_t bytes)
 {
-    return shpool_malloc_lanes_as(heap, lanes, bytes, shpool_alignment(heap, alignment), 0);
+    return shpool_malloc_lanes_as(heap, lanes, bytes, shpool_clamp(alignment), 0);
 }
 
 /**
@@ -406,7 +424,7 @@ SIMT_FN void *shpool_malloc_block(shpool_heap heap, size_t bytes)
 /** shpool_malloc_block() at a multiple of `alignment`, as shpool_aligned_malloc(). */
 SIMT_FN void *shpool_aligned_malloc_block(shpool_heap heap, size_t alignment, size_t bytes)
 {
-    return shpool_malloc_block_as(heap, bytes, shpool_alignment(heap, alignment), 0);
+    return shpool_malloc_block_as(heap, bytes, shpool_clamp(alignment), 0);
 }
 
 /**

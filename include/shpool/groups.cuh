@@ -174,36 +174,36 @@ struct shpool_asks_cluster {
 #endif
         return v;
     }
-    __device__ __forceinline__ void *allocate(shpool_heap heap, size_t bytes) const
+    /* attempts 0: a request that does not wait */
+    __device__ __forceinline__ void *request(shpool_heap heap, size_t alignment, size_t bytes,
+                                             uint32_t attempts) const
     {
         void *ptr = NULL;
 
         bytes = (size_t)look(heap, NULL, bytes);
-        if (leads() && SHPOOL_IS_CLUSTER(heap.view.flags)) {
-            ptr = shpool_malloc_warp(grouped(heap), bytes);
+        if (leads() && !SHPOOL_IS_CLUSTER(heap.view.flags)) {
+            if (simt_thread_rank() == 0) {
+                ptr = shpool_not_served(grouped(heap), bytes, shpool_clamp(alignment), 0,
+                                        SHPOOL_REFUSED_SCOPE);
+            }
+        } else if (leads()) {
+            ptr = (attempts != 0) ? shpool_malloc_wait_warp(grouped(heap), bytes, attempts)
+                                  : shpool_aligned_malloc_warp(grouped(heap), alignment, bytes);
         }
         return hand_out(ptr);
+    }
+    __device__ __forceinline__ void *allocate(shpool_heap heap, size_t bytes) const
+    {
+        return request(heap, SHPOOL_MIN_ALIGNMENT, bytes, 0);
     }
     __device__ __forceinline__ void *allocate(shpool_heap heap, size_t alignment,
                                               size_t bytes) const
     {
-        void *ptr = NULL;
-
-        bytes = (size_t)look(heap, NULL, bytes);
-        if (leads() && SHPOOL_IS_CLUSTER(heap.view.flags)) {
-            ptr = shpool_aligned_malloc_warp(grouped(heap), alignment, bytes);
-        }
-        return hand_out(ptr);
+        return request(heap, alignment, bytes, 0);
     }
     __device__ __forceinline__ void *wait(shpool_heap heap, size_t bytes, uint32_t attempts) const
     {
-        void *ptr = NULL;
-
-        bytes = (size_t)look(heap, NULL, bytes);
-        if (leads() && SHPOOL_IS_CLUSTER(heap.view.flags)) {
-            ptr = shpool_malloc_wait_warp(grouped(heap), bytes, attempts);
-        }
-        return hand_out(ptr);
+        return request(heap, SHPOOL_MIN_ALIGNMENT, bytes, (attempts != 0) ? attempts : 1u);
     }
     __device__ __forceinline__ void release(shpool_heap heap, void *ptr) const
     {

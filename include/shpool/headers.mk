@@ -30,6 +30,7 @@ shpoolimpl_HEADERS += \
 	include/shpool/impl/compat_print.h \
 	include/shpool/impl/cuda_status.h \
 	include/shpool/impl/image.h \
+	include/shpool/impl/global_access.h \
 	include/shpool/impl/global_heap.h \
 	include/shpool/impl/layout_tile.h \
 	include/shpool/impl/waiters.h \

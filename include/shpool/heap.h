@@ -39,6 +39,7 @@ typedef struct shpool_heap {
     shpool_malloc_group_fn allocate_group; /**< NULL: one lane requests for its group */
     shpool_free_group_fn   release_group;
     const shpool_table *table;
+    uint32_t            largest;  /**< largest single malloc of a fresh pool, bytes */
 } shpool_heap;
 
 /* ---- opening ---- */
@@ -51,6 +52,12 @@ SIMT_FN int shpool_fits_block(const shpool_pool *pool, simt_addr start, uint32_t
 
     start = simt_addr_offset(start);
     return (start <= end) && (bytes <= end - start);
+}
+
+/* The first address from `start` on that has the pool's alignment. */
+SIMT_FN simt_addr shpool_aligned_start(const shpool_pool *pool, simt_addr start)
+{
+    return (start + pool->alignment - 1u) & (0u - pool->alignment);
 }
 
 /* SHPOOL_OK, or the reason why this block's heaps must be empty; the same in all its threads. */
@@ -73,7 +80,7 @@ SIMT_FN shpool_status shpool_init_status(const shpool_pool *pool, const void *ba
     if (!simt_is_shared_base(base)) {
         return SHPOOL_ERR_INVALID;
     }
-    if ((start & (pool->alignment - 1u)) != 0) {
+    if ((start & (SHPOOL_MIN_ALIGNMENT - 1u)) != 0) {
         return SHPOOL_ERR_ALIGNMENT;
     }
     return shpool_fits_block(pool, start, pool->shared_bytes) ? SHPOOL_OK : SHPOOL_ERR_LAUNCH;
@@ -82,14 +89,13 @@ SIMT_FN shpool_status shpool_init_status(const shpool_pool *pool, const void *ba
 /* Note in the report why this block's heaps are empty.  Called by one thread of the block. */
 SIMT_FN void shpool_note_empty(const shpool_pool *pool, const void *base, shpool_status status)
 {
-    shpool_report_data *report  = (shpool_report_data *)pool->report;
-    shpool_refusal     *refusal = (shpool_refusal *)(void *)(report + 1);
-    simt_addr           start   = simt_addr_offset(simt_to_shared(base));
-    simt_addr           end     = simt_shared_end(pool->system_bytes);
+    shpool_report_data *report = (shpool_report_data *)pool->report;
+    simt_addr           start  = simt_addr_offset(simt_to_shared(base));
+    simt_addr           end    = simt_shared_end(pool->system_bytes);
 
-    simt_global_store32(&refusal->threads, simt_block_threads());
-    simt_global_store32(&refusal->base, start);
-    simt_global_store32(&refusal->bytes, (start < end) ? end - start : 0u);
+    simt_global_store32(&report->empty_threads, simt_block_threads());
+    simt_global_store32(&report->empty_base, start);
+    simt_global_store32(&report->empty_bytes, (start < end) ? end - start : 0u);
     simt_global_store32(&report->status, (uint32_t)status);
     (void)simt_global_add32(&report->empty, 1);
 }
@@ -145,6 +151,7 @@ SIMT_FN shpool_heap shpool_init_pools(const shpool_pool *pool, simt_addr base, u
     heap.allocate_group = pool->allocate_group;
     heap.release_group = pool->release_group;
     heap.table         = pool->table;
+    heap.largest       = pool->largest;
 
     if (pool_bytes != 0) {
         if ((member == 0) && (shpool_waiters(heap.view) != 0)) {
@@ -159,9 +166,30 @@ SIMT_FN shpool_heap shpool_init_pools(const shpool_pool *pool, simt_addr base, u
 
 SIMT_FN shpool_heap shpool_empty_heap(void)
 {
-    shpool_heap heap = {{0, 0, 0, 0, {0, 0}, 0}, 0, NULL, NULL, NULL, NULL, NULL};
+    shpool_heap heap = {{0, 0, 0, 0, {0, 0}, 0}, 0, NULL, NULL, NULL, NULL, NULL, 0};
 
     heap.view.flags = SHPOOL_HEAP_FLAGS(0u); /* where all heaps have a flag, nothing asks for it */
+    return heap;
+}
+
+/* An empty heap of an open pool of this image.  With stats and check its requests are counted, by
+ * functions of that table, in the report: it has no statistics area. */
+SIMT_FN shpool_heap shpool_heap_that_counts(const shpool_pool *pool, shpool_heap heap)
+{
+#if SHPOOL_COUNTED
+    const unsigned long long report = (unsigned long long)(size_t)pool->report;
+
+    if (((SHPOOL_HEAP_FLAGS(pool->flags) & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0) &&
+        (report != 0)) {
+        heap.table        = pool->table;
+        heap.view.rank    = simt_thread_rank();
+        heap.view.flags  |= (uint32_t)SHPOOL_REFUSED_EMPTY << SHPOOL_FLAG_REFUSED_SHIFT;
+        heap.view.word[0] = (uint32_t)report;
+        heap.view.word[1] = (uint32_t)(report >> 32);
+    }
+#else
+    (void)pool;
+#endif
     return heap;
 }
 
@@ -175,10 +203,10 @@ SIMT_FN shpool_heap shpool_empty_heap(void)
  * the kernel before, the block hangs.
  *
  * @param [in] pool  the kernel's parameter, from shpool_open(); the same in all threads
- * @param [in] base  pool->shared_bytes bytes of this block's shared memory, aligned to
- *                   pool->alignment: the dynamic shared memory, a part of it, or an array (with
- *                   -rdc=true, nvlink ignores an alignment above 16 of an extern array that follows
- *                   static ones: align such a base yourself)
+ * @param [in] base  pool->shared_bytes bytes of this block's shared memory, aligned to 16: the
+ *                   dynamic shared memory, a part of it, or an array.  The pools have the alignment
+ *                   of the plan whatever precedes them: shared_bytes includes the bytes that are
+ *                   skipped, at most SHPOOL_SLACK_BYTES.
  * @return the heap.  It is empty if base is not in shared memory or not aligned, if the launch
  *         reserved less than the pool needs or has more threads than planned, or if the pool has
  *         another ABI or binding.  The reason is in the report, if there is one.
@@ -187,7 +215,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
 {
     shpool_status status = shpool_init_status(pool, base);
     shpool_heap   heap;
-    simt_addr     start  = simt_to_shared(base);
+    simt_addr     start  = shpool_aligned_start(pool, simt_to_shared(base));
     uint32_t      fits   = (status == SHPOOL_OK);
 
     SHPOOL_BARRIER(pool->flags); /* other threads may still use a pool that was here before */
@@ -205,6 +233,9 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
                              (fits && (pool->area_bytes != 0)) ? start + SHPOOL_AREA_FRONT : 0u);
     if (!fits) {
         heap.view.flags &= (uint32_t)SHPOOL_FLAG_NAMED;
+        if ((status != SHPOOL_ERR_ABI) && (status != SHPOOL_ERR_BINDING)) {
+            heap = shpool_heap_that_counts(pool, heap);
+        }
     }
     SHPOOL_BARRIER(pool->flags); /* every pool is ready, also for threads that did not make it */
     return heap;
@@ -216,10 +247,11 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
  * Scope: as shpool_init().  For sub-pools: the base comes from one thread's shpool_malloc() and is
  * passed to all threads (with scope cluster, all blocks pass the same offset and bytes).  Never
  * spills.  If the pool was opened with stats, check or a spill option, the heap is empty: its area
- * belongs to the region.
+ * belongs to the region.  The report says so, and with stats and check counts the requests.
  *
  * @param [in] pool   gives the allocator, threads per pool and alignment
- * @param [in] base   shared memory, aligned to pool->alignment
+ * @param [in] base   shared memory; those of its bytes that have no place in an aligned pool are
+ *                    skipped
  * @param [in] bytes  bytes at base; divided among pool->pools pools
  * @return the heap; empty if base or bytes are unsuitable (no pool would hold one allocation)
  */
@@ -227,25 +259,31 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
 {
     shpool_heap   heap  = shpool_empty_heap();
     shpool_layout layout = {0, 0, {0, 0}};
+    simt_addr     start  = shpool_aligned_start(pool, simt_to_shared(base));
+    uint32_t      skip   = start - simt_to_shared(base);
     uint32_t      each   = 0;
 
     SHPOOL_BARRIER(pool->flags);
     if ((pool->abi == SHPOOL_ABI) && SHPOOL_BOUND(pool) && simt_is_shared(base) &&
         (pool->area_bytes == 0) && shpool_fits_block(pool, simt_to_shared(base), bytes) &&
-        ((simt_to_shared(base) & (pool->alignment - 1u)) == 0) &&
-        (simt_block_threads() <= pool->block_threads)) {
+        (bytes >= skip) && (simt_block_threads() <= pool->block_threads)) {
         heap.table = pool->table;
-        each       = (bytes / pool->pools) & ~(pool->alignment - 1u);
+        each       = ((bytes - skip) / pool->pools) & ~(pool->alignment - 1u);
         layout     = SHPOOL_DO(heap, layout, (each - shpool_wait_bytes(pool->flags, each),
                                               pool->alignment));
         heap       = shpool_empty_heap();
+    } else if ((pool->abi == SHPOOL_ABI) && SHPOOL_BOUND(pool) && (pool->report != NULL)) {
+        heap = shpool_heap_that_counts(pool, heap);
+        if (simt_thread_rank() == 0) {
+            shpool_note_empty(pool, base, SHPOOL_ERR_UNSUPPORTED);
+        }
     }
     if (layout.bytes != 0) {
-        heap = shpool_init_pools(pool, simt_to_shared(base), each, layout.word[0], layout.word[1],
-                                 0);
+        heap = shpool_init_pools(pool, start, each, layout.word[0], layout.word[1], 0);
         heap.view.flags &= (uint32_t)SHPOOL_FLAG_ALIGN_MASK | (uint32_t)SHPOOL_FLAG_LEADER |
                            (uint32_t)SHPOOL_FLAG_SHARED | (uint32_t)SHPOOL_FLAG_CLUSTER |
                            (uint32_t)SHPOOL_FLAG_NAMED;
+        heap.largest = layout.largest;
     }
     SHPOOL_BARRIER(pool->flags);
     return heap;
@@ -292,24 +330,75 @@ SIMT_FN void *shpool_pointer(shpool_heap heap, simt_addr addr)
 #endif
 }
 
-/* alignment: a power of two from 16 to the configured one. */
+/* The alignment to request from the allocator; 0: not possible. */
+SIMT_FN uint32_t shpool_alignment(shpool_heap heap, uint32_t alignment)
+{
+    uint32_t most = 1u << ((heap.view.flags & (uint32_t)SHPOOL_FLAG_ALIGN_MASK) >>
+                           SHPOOL_FLAG_ALIGN_SHIFT);
+
+    if ((alignment & (alignment - 1u)) != 0) {
+        return 0;
+    }
+    if (alignment - 1u < SHPOOL_MIN_ALIGNMENT) { /* in any pool */
+        return SHPOOL_MIN_ALIGNMENT;
+    }
+    return (alignment <= most) ? alignment : 0u;
+}
+
+/* Clamp a size to 32 bits: no pool has that many. */
+SIMT_FN uint32_t shpool_clamp(size_t size)
+{
+    return (size < ~0u) ? (uint32_t)size : ~0u;
+}
+
+/* The heap of a request that must not spill.  If only spills and failures are counted,
+ * shpool_spill() still counts its failure. */
+SIMT_FN shpool_heap shpool_heap_unspilled(shpool_heap heap)
+{
+    heap.view.flags &= ~(uint32_t)(SHPOOL_FLAG_SPILL_ARENA | SHPOOL_FLAG_SPILL_NATIVE);
+    if ((heap.view.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0) {
+        heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL; /* the module has counted it */
+    }
+    return heap;
+}
+
+/* The pool has refused a request, or cannot be asked: it spills, or is counted as failed.  reason:
+ * a shpool_refusal above SIZE, or 0. */
+SIMT_FN void *shpool_not_served(shpool_heap heap, size_t bytes, uint32_t alignment, uint32_t site,
+                                uint32_t reason)
+{
+#if SHPOOL_HAS_AREA
+    if ((heap.view.flags & SHPOOL_FLAGS_SLOW) != 0) {
+        bytes  = (bytes != 0) ? bytes : 1u;
+        reason = ((reason == 0) && (bytes > heap.largest)) ? (uint32_t)SHPOOL_REFUSED_SIZE : reason;
+        heap.view.flags |= reason << SHPOOL_FLAG_REFUSED_SHIFT; /* EMPTY, all bits, stays */
+        return SHPOOL_DO(heap, spill, (heap.view, bytes, alignment, site));
+    }
+#else
+    (void)heap;
+    (void)bytes;
+    (void)alignment;
+    (void)site;
+    (void)reason;
+#endif
+    return NULL;
+}
+
+/* alignment: as the caller requested it. */
 SIMT_FN void *shpool_malloc_as(shpool_heap heap, size_t bytes, uint32_t alignment, uint32_t site)
 {
     simt_addr addr = 0;
     uint32_t  want = (bytes > SHPOOL_MAX_REQUEST) ? SHPOOL_MAX_REQUEST : (uint32_t)bytes;
+    uint32_t  use  = shpool_alignment(heap, alignment);
 
-    if (heap.view.bytes != 0) {
-        addr = SHPOOL_DO(heap, allocate, (heap.view, (want != 0) ? want : 1u, alignment, site));
+    if ((heap.view.bytes != 0) && (use != 0)) {
+        addr = SHPOOL_DO(heap, allocate, (heap.view, (want != 0) ? want : 1u, use, site));
     }
     if (addr != 0) {
         return shpool_pointer(heap, addr);
     }
-#if SHPOOL_HAS_AREA
-    if ((heap.view.flags & SHPOOL_FLAGS_SLOW) != 0) {
-        return SHPOOL_DO(heap, spill, (heap.view, (bytes != 0) ? bytes : 1u, alignment));
-    }
-#endif
-    return NULL;
+    return shpool_not_served(heap, bytes, alignment, site,
+                             (use != 0) ? 0u : (uint32_t)SHPOOL_REFUSED_ALIGNMENT);
 }
 
 /**
@@ -338,32 +427,19 @@ SIMT_FN void *shpool_malloc_at(shpool_heap heap, size_t bytes, uint32_t site)
  */
 SIMT_FN void *shpool_malloc_shared(shpool_heap heap, size_t bytes)
 {
-    heap.view.flags &= ~(uint32_t)(SHPOOL_FLAG_SPILL | SHPOOL_FLAG_CLUSTER);
+    heap = shpool_heap_unspilled(heap);
+    heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_CLUSTER;
     return shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, 0);
-}
-
-/* The alignment to request from the allocator; 0: not possible. */
-SIMT_FN uint32_t shpool_alignment(shpool_heap heap, size_t alignment)
-{
-    uint32_t most = 1u << ((heap.view.flags & (uint32_t)SHPOOL_FLAG_ALIGN_MASK) >>
-                           SHPOOL_FLAG_ALIGN_SHIFT);
-
-    if ((alignment == 0) || (alignment > most) || ((alignment & (alignment - 1u)) != 0)) {
-        return 0;
-    }
-    return (alignment < SHPOOL_MIN_ALIGNMENT) ? SHPOOL_MIN_ALIGNMENT : (uint32_t)alignment;
 }
 
 /**
  * Allocate at a multiple of `alignment`.
  * @param [in] alignment  a power of two up to the pool's configured alignment; below 16: 16
- * @return as shpool_malloc(); also NULL for any other alignment
+ * @return as shpool_malloc(); also NULL for any other alignment, which the report then names
  */
 SIMT_FN void *shpool_aligned_malloc(shpool_heap heap, size_t alignment, size_t bytes)
 {
-    uint32_t use = shpool_alignment(heap, alignment);
-
-    return (use != 0) ? shpool_malloc_as(heap, bytes, use, 0) : NULL;
+    return shpool_malloc_as(heap, bytes, shpool_clamp(alignment), 0);
 }
 
 /**

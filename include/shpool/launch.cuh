@@ -121,33 +121,47 @@ static inline shpool_status shpool_occupancy(const void *kernel, const shpool_po
 }
 
 #if CUDART_VERSION >= 12000
-/* Whether the stream captures a graph; a failing launch might end the capture. */
-static inline bool shpool_is_capturing(cudaStream_t stream)
-{
-    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
-
-    if (cudaStreamIsCapturing(stream, &capture) != cudaSuccess) {
-        (void)cudaGetLastError();
-    }
-    return capture != cudaStreamCaptureStatusNone;
-}
-
-/* The status of a launch.  CUDA's message about too many registers does not give their number. */
-static inline shpool_status shpool_launch_status(cudaError_t error, const void *kernel, dim3 block)
+/* SHPOOL_ERR_CUDA: the kernel uses too many registers for the block, whose number is not in CUDA's
+ * message. */
+static inline shpool_status shpool_check_threads(const void *kernel, dim3 block)
 {
     const unsigned     threads = block.x * block.y * block.z;
     cudaFuncAttributes has     = {};
+    shpool_status      status  = shpool_cuda_status(cudaFuncGetAttributes(&has, kernel),
+                                                    "cudaFuncGetAttributes");
 
-    if ((error == cudaErrorLaunchOutOfResources) &&
-        (cudaFuncGetAttributes(&has, kernel) == cudaSuccess) &&
-        (threads > (unsigned)has.maxThreadsPerBlock)) {
-        (void)cudaGetLastError();
+    if ((status == SHPOOL_OK) && (threads > (unsigned)has.maxThreadsPerBlock)) {
         return shpool_error(SHPOOL_ERR_CUDA, "a block of %u threads is too large for this kernel: "
                             "it uses %d registers a thread, enough for %d threads; compile it with "
                             "__launch_bounds__(%u)", threads, has.numRegs, has.maxThreadsPerBlock,
                             threads);
     }
+    return status;
+}
+
+static inline shpool_status shpool_launch_status(cudaError_t error, const void *kernel, dim3 block)
+{
+    if (error == cudaErrorLaunchOutOfResources) {
+        (void)cudaGetLastError();
+        if (shpool_check_threads(kernel, block) != SHPOOL_OK) {
+            return SHPOOL_ERR_CUDA;
+        }
+    }
     return shpool_cuda_status(error, "cudaLaunchKernelExC");
+}
+
+/* A launch that fails would end the capture, so what it needs is known before. */
+static inline shpool_status shpool_launch_captured(const cudaLaunchConfig_t *config,
+                                                   const void *kernel, void **arguments)
+{
+    shpool_status status = shpool_check_threads(kernel, config->blockDim);
+
+    if (status == SHPOOL_OK) {
+        status = shpool_allow_shared(kernel, config->dynamicSmemBytes);
+    }
+    return (status != SHPOOL_OK) ? status
+        : shpool_launch_status(cudaLaunchKernelExC(config, kernel, arguments), kernel,
+                               config->blockDim);
 }
 
 /**
@@ -166,7 +180,8 @@ static inline shpool_status shpool_launch_status(cudaError_t error, const void *
  * @param [in] pool       open
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; as shpool_kernel_of() and
  *         shpool_allow_shared(), which it calls if necessary; SHPOOL_ERR_CUDA; if the block needs
- *         too many registers, shpool_last_error() has their number
+ *         too many registers, shpool_last_error() has their number; SHPOOL_ERR_CAPTURE: on the
+ *         legacy stream, which would end the capture of a stream that is ordered with it
  */
 static inline shpool_status shpool_launch_kernel(const cudaLaunchConfig_t *config,
                                                  const void *kernel, void **arguments,
@@ -176,6 +191,7 @@ static inline shpool_status shpool_launch_kernel(const cudaLaunchConfig_t *confi
     cudaLaunchConfig_t use;
     cudaError_t        error;
     shpool_status      status;
+    int                captures;
 
     if ((config == NULL) || (kernel == NULL) || (arguments == NULL) || (pool == NULL)) {
         return shpool_error(SHPOOL_ERR_INVALID, "shpool_launch_kernel: %s is NULL",
@@ -190,13 +206,15 @@ static inline shpool_status shpool_launch_kernel(const cudaLaunchConfig_t *confi
     }
     use = *config;
     use.dynamicSmemBytes += pool->shared_bytes;
-    if ((use.dynamicSmemBytes <= 48u * 1024u) || !shpool_is_capturing(use.stream)) {
-        error = cudaLaunchKernelExC(&use, own, arguments);
-        if (error != cudaErrorInvalidValue) {
-            return shpool_launch_status(error, own, use.blockDim);
-        }
-        (void)cudaGetLastError();
+    status = shpool_cuda_captures(use.stream, &captures);
+    if ((status != SHPOOL_OK) || captures) {
+        return (status != SHPOOL_OK) ? status : shpool_launch_captured(&use, own, arguments);
     }
+    error = cudaLaunchKernelExC(&use, own, arguments);
+    if (error != cudaErrorInvalidValue) {
+        return shpool_launch_status(error, own, use.blockDim);
+    }
+    (void)cudaGetLastError();
     status = shpool_allow_shared(own, use.dynamicSmemBytes); /* the first time, above 48 KiB */
     return (status != SHPOOL_OK) ? status
         : shpool_launch_status(cudaLaunchKernelExC(&use, own, arguments), own, use.blockDim);
@@ -248,7 +266,8 @@ static inline shpool_status shpool_launch(void (*kernel)(shpool_pool, Parameters
  * @param [in] cluster  blocks of a cluster, up to 8 in all on every GPU that has clusters, up to 16
  *                      on some; 1: an ordinary launch, on any GPU
  * @return SHPOOL_OK; as shpool_allow_shared(); SHPOOL_ERR_UNSUPPORTED: the current device has no
- *         clusters, or cannot hold one of this size at once; SHPOOL_ERR_CUDA
+ *         clusters, or cannot hold one of this size at once; SHPOOL_ERR_CUDA, SHPOOL_ERR_CAPTURE,
+ *         as shpool_launch_kernel()
  */
 template <typename... Parameters, typename... Arguments>
 static inline shpool_status shpool_launch_cluster(void (*kernel)(Parameters...), dim3 grid,
@@ -260,8 +279,15 @@ static inline shpool_status shpool_launch_cluster(void (*kernel)(Parameters...),
     cudaLaunchAttribute attribute = {};
     int                 fit       = 0;
     uint32_t            major     = 0;
-    shpool_status       status    = shpool_allow_shared(kernel, bytes);
+    int                 captures  = 0;
+    shpool_status       status    = shpool_cuda_captures(stream, &captures);
 
+    if (status == SHPOOL_OK) {
+        status = shpool_allow_shared(kernel, bytes);
+    }
+    if ((status == SHPOOL_OK) && captures) {
+        status = shpool_check_threads((const void *)kernel, block);
+    }
     config.gridDim          = grid;
     config.blockDim         = block;
     config.dynamicSmemBytes = bytes;

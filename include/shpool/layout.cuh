@@ -256,6 +256,8 @@ static inline shpool_status layout_prepare(const T *from, unsigned long long n, 
  * @return SHPOOL_OK
  *   - SHPOOL_ERR_INVALID, SHPOOL_ERR_TOO_LARGE  as shpool_layout_check(), or a NULL array
  *   - SHPOOL_ERR_ALIGNMENT  an array is not aligned to sizeof(T)
+ *   - SHPOOL_ERR_CAPTURE    `stream` is the legacy stream, and the capture of a stream that is
+ *                           ordered with it would end
  *   - SHPOOL_ERR_CUDA, SHPOOL_ERR_NO_MEMORY  the launch failed.  Errors inside the kernel (an
  *                           address that the device cannot access) are reported when the
  *                           application synchronises
@@ -268,7 +270,10 @@ static inline shpool_status layout_pack(const T *records, unsigned long long n, 
     unsigned      grid   = 0;
     shpool_status status = impl::layout_prepare(records, n, m, bd, blocked, &plan, &grid);
 
-    if (grid == 0) {
+    if (grid != 0) {
+        status = shpool_cuda_may_work(stream);
+    }
+    if ((grid == 0) || (status != SHPOOL_OK)) {
         return status;
     }
     void *arguments[] = {&plan, &records, &blocked};
@@ -289,7 +294,10 @@ static inline shpool_status layout_unpack(const T *blocked, unsigned long long n
     unsigned      grid   = 0;
     shpool_status status = impl::layout_prepare(blocked, n, m, bd, records, &plan, &grid);
 
-    if (grid == 0) {
+    if (grid != 0) {
+        status = shpool_cuda_may_work(stream);
+    }
+    if ((grid == 0) || (status != SHPOOL_OK)) {
         return status;
     }
     void *arguments[] = {&plan, &blocked, &records};

@@ -39,6 +39,7 @@
 
 #include <shpool/device.h>
 #include <shpool/error.hpp>
+#include <shpool/impl/cuda_status.h>
 
 namespace shpool {
 
@@ -52,6 +53,34 @@ class bad_alloc : public std::bad_alloc {
   private:
     error why_;
 };
+
+namespace detail {
+
+/* Makes a device current during a call: resources allocate on the current device, and the legacy
+ * stream is that device's. */
+class on_device {
+  public:
+    explicit on_device(int device)
+    {
+        const bool known = cudaGetDevice(&before_) == cudaSuccess;
+
+        switched_ = known && (before_ != device) && (cudaSetDevice(device) == cudaSuccess);
+    }
+    on_device(const on_device &)            = delete;
+    on_device &operator=(const on_device &) = delete;
+    ~on_device()
+    {
+        if (switched_) {
+            (void)cudaSetDevice(before_);
+        }
+    }
+
+  private:
+    int  before_   = 0;
+    bool switched_ = false;
+};
+
+} /* namespace detail */
 
 /**
  * A device allocator as a resource of cuda::mr: device accessible and stream-ordered.
@@ -106,13 +135,20 @@ class memory_resource {
     /** Waits for the legacy stream, so that every stream may use the memory on return. */
     void *allocate_sync(size_t bytes, size_t alignment = SHPOOL_DEVICE_ALIGNMENT)
     {
-        void             *ptr  = take(SHPOOL_STREAM_LEGACY, bytes, alignment);
-        const cudaError_t code = cudaStreamSynchronize(SHPOOL_STREAM_LEGACY);
+        const detail::on_device here(shpool_device_allocator_device(allocator_));
+        void                   *ptr    = take(SHPOOL_STREAM_LEGACY, bytes, alignment);
+        shpool_status           status = shpool_cuda_may_work(SHPOOL_STREAM_LEGACY);
 
-        if (code != cudaSuccess) {
+        if (status == SHPOOL_OK) {
+            const cudaStreamCaptureMode mode = shpool_cuda_relax();
+
+            status = shpool_cuda_status(cudaStreamSynchronize(SHPOOL_STREAM_LEGACY),
+                                        "cudaStreamSynchronize (legacy stream)");
+            shpool_cuda_restore(mode);
+        }
+        if (status != SHPOOL_OK) {
             (void)shpool_device_free(allocator_, ptr, SHPOOL_STREAM_LEGACY);
-            throw bad_alloc(shpool_error(SHPOOL_ERR_CUDA, "the legacy stream failed: %s",
-                                         cudaGetErrorString(code)));
+            throw bad_alloc(status);
         }
         return ptr;
     }
@@ -206,29 +242,6 @@ void deallocate(Resource &from, cudaStream_t stream, void *ptr, size_t bytes)
         from.deallocate_async(ptr, bytes, SHPOOL_DEVICE_ALIGNMENT, ::cuda::stream_ref(stream));
     }
 }
-
-/* Makes a device current during a call, because resources allocate on the current device. */
-class on_device {
-  public:
-    explicit on_device(int device)
-    {
-        const bool known = cudaGetDevice(&before_) == cudaSuccess;
-
-        switched_ = known && (before_ != device) && (cudaSetDevice(device) == cudaSuccess);
-    }
-    on_device(const on_device &)            = delete;
-    on_device &operator=(const on_device &) = delete;
-    ~on_device()
-    {
-        if (switched_) {
-            (void)cudaSetDevice(before_);
-        }
-    }
-
-  private:
-    int  before_   = 0;
-    bool switched_ = false;
-};
 
 /* A registered resource.  The table is the first member: create() finds the rest by its address. */
 template <class Resource> struct provider {

@@ -63,6 +63,9 @@
  * multiple of 16.  check=1 then detects memory that was written to while it was free, and memory
  * that is not free.
  *
+ * A line `#define SHPOOL_PACKS_NAME ~, SHPOOL_PACKING(...)` (shpool.h) states where requests go in
+ * a fresh pool; shpool_plan_requests() needs it.
+ *
  * All other functions are called by single threads without convergence.  For the view of an empty
  * pool (bytes and word[] 0) malloc, resize, usable and largest return 0, free and owns return a
  * nonzero reason, and nothing touches memory.  On the device each of them stays within 32 registers
@@ -288,7 +291,7 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
  * tables. */
 extern "C" {
 __device__ void    *shpool_image_spill(shpool_view view, unsigned long long bytes,
-                                       uint32_t alignment);
+                                       uint32_t alignment, uint32_t site);
 __device__ uint32_t shpool_image_unspill(shpool_view view, void *ptr, uint32_t site);
 __device__ unsigned long long shpool_image_spill_bytes(shpool_view view, const void *ptr);
 __device__ void     shpool_image_spill_fini(shpool_view view);
@@ -336,7 +339,8 @@ __device__ void     shpool_image_spill_fini(shpool_view view);
     const shpool_allocator shpool_allocator_##_name = { \
         SHPOOL_ABI, sizeof(shpool_allocator), #_name, _summary, _scope, _caps, \
         shpool_##_name##_layout, {&shpool_##_name##_tables[0], &shpool_##_name##_tables[1]}, \
-        "shpool_" #_name "_tables", _lto_ir, _threads, 0, {NULL, NULL, NULL, NULL, NULL, NULL}}
+        "shpool_" #_name "_tables", _lto_ir, _threads, \
+        SHPOOL_SECOND(SHPOOL_PACKS_##_name, 0, ~), {NULL, NULL, NULL, NULL, NULL, NULL}}
 
 #ifdef __cplusplus
 #define SHPOOL_EXTERN_C extern "C"

@@ -163,15 +163,109 @@ static inline shpool_status shpool_blocks_at_once(const shpool_pool *pool, uint3
     return status;
 }
 
+/* A stream for copies of a few bytes, while the thread's capture mode is "relaxed".  The legacy
+ * stream would wait for the application's work, and end the captures of streams that are ordered
+ * with it. */
+typedef struct shpool_side {
+    cudaStream_t          stream;
+    cudaStreamCaptureMode mode;
+} shpool_side;
+
+static inline shpool_status shpool_side_begin(shpool_side *side)
+{
+    shpool_status status;
+
+    side->mode   = shpool_cuda_relax();
+    side->stream = NULL;
+    status = shpool_cuda_status(cudaStreamCreateWithFlags(&side->stream, cudaStreamNonBlocking),
+                                "cudaStreamCreate (report)");
+    if (status != SHPOOL_OK) {
+        shpool_cuda_restore(side->mode);
+    }
+    return status;
+}
+
+/* Waits for the copies; returns `status`, or why they failed. */
+static inline shpool_status shpool_side_end(const shpool_side *side, shpool_status status)
+{
+    shpool_status waited = shpool_cuda_status(cudaStreamSynchronize(side->stream),
+                                              "cudaStreamSynchronize (report)");
+
+    (void)cudaStreamDestroy(side->stream);
+    shpool_cuda_restore(side->mode);
+    return (status != SHPOOL_OK) ? status : waited;
+}
+
+static inline shpool_status shpool_side_copy(const shpool_side *side, void *to, const void *from,
+                                             size_t bytes, cudaMemcpyKind kind)
+{
+    return shpool_cuda_status(cudaMemcpyAsync(to, from, bytes, kind, side->stream),
+                              "cudaMemcpyAsync (report)");
+}
+
+/* Wait for all work of the device.  cudaDeviceSynchronize() ends every capture; the driver also
+ * waits before it frees memory, of the host if the device has none left. */
+static inline shpool_status shpool_side_wait(void)
+{
+    void       *ptr   = NULL;
+    cudaError_t error = cudaMalloc(&ptr, 1);
+
+    if (error != cudaErrorMemoryAllocation) {
+        return shpool_cuda_status((error == cudaSuccess) ? cudaFree(ptr) : error,
+                                  "cudaFree, a wait for the device,");
+    }
+    (void)cudaGetLastError();
+    error = cudaMallocHost(&ptr, 1);
+    return shpool_cuda_status((error == cudaSuccess) ? cudaFreeHost(ptr) : error,
+                              "cudaFreeHost, a wait for the device,");
+}
+
+static inline shpool_status shpool_free_report(const shpool_pool *pool)
+{
+    const cudaStreamCaptureMode mode   = shpool_cuda_relax();
+    const shpool_status         status = shpool_cuda_status(cudaFree(pool->report),
+                                                            "cudaFree (report)");
+
+    shpool_cuda_restore(mode);
+    return status;
+}
+
+/* Initialise a report that was just allocated. */
+static inline shpool_status shpool_blank_report(const shpool_side *side, const shpool_pool *pool,
+                                                const shpool_trace_begin *trace)
+{
+    shpool_report_data blank   = {};
+    char              *records = (char *)pool->report + shpool_slots_end(pool);
+    shpool_status      status;
+
+    shpool_report_clear(&blank);
+    status = shpool_cuda_status(cudaMemsetAsync(pool->report, 0,
+                                                shpool_slots_head(pool->spill_slots),
+                                                side->stream), "cudaMemsetAsync (report)");
+    if ((status == SHPOOL_OK) && (trace->bytes != 0)) {
+        blank.trace = (unsigned long long)(size_t)records;
+        status      = shpool_cuda_status(cudaMemsetAsync(records, 0, trace->bytes, side->stream),
+                                         "cudaMemsetAsync (trace)");
+    }
+    if ((status == SHPOOL_OK) && (trace->bytes != 0)) {
+        status = shpool_side_copy(side, records, trace->word, sizeof(trace->word),
+                                  cudaMemcpyHostToDevice);
+    }
+    if (status == SHPOOL_OK) {
+        status = shpool_side_copy(side, pool->report, &blank, sizeof(blank),
+                                  cudaMemcpyHostToDevice);
+    }
+    return status;
+}
+
 /* Allocate the report, followed by the slots of spill=arena and the records of a trace. */
 static inline shpool_status shpool_new_report(const char *spec, shpool_pool *pool)
 {
     shpool_trace_begin trace;
-    shpool_report_data blank = {};
+    shpool_side        side;
     shpool_status      status = SHPOOL_OK;
     cudaError_t        error;
     size_t             bytes;
-    char              *records = NULL;
 
     if ((pool->spill_bytes != 0) && (pool->spill_slots == 0)) {
         status = shpool_blocks_at_once(pool, &pool->spill_slots);
@@ -182,41 +276,32 @@ static inline shpool_status shpool_new_report(const char *spec, shpool_pool *poo
     if (status != SHPOOL_OK) {
         return status;
     }
-    bytes = shpool_slots_end(pool) + trace.bytes;
-    error = cudaMalloc(&pool->report, bytes);
-    if (error != cudaSuccess) {
-        (void)shpool_trace_close(pool, NULL);
-    }
-    if ((error == cudaErrorMemoryAllocation) && ((pool->spill_bytes | trace.bytes) != 0)) {
-        (void)cudaGetLastError();
-        return shpool_error(SHPOOL_ERR_NO_MEMORY,
-                            "cudaMalloc: no %zu bytes of device memory for a report, %u slots of "
-                            "%u bytes and %zu bytes of records: lower spill_bytes, trace_bytes or "
-                            "spill_blocks", bytes, pool->spill_slots,
-                            pool->spill_bytes, trace.bytes);
-    }
-    if (error != cudaSuccess) {
-        return shpool_cuda_status(error, "cudaMalloc (report)");
-    }
-    shpool_report_clear(&blank);
-    status = shpool_cuda_status(cudaMemset(pool->report, 0, shpool_slots_head(pool->spill_slots)),
-                                "cudaMemset (report)");
-    if ((status == SHPOOL_OK) && (trace.bytes != 0)) {
-        records     = (char *)pool->report + shpool_slots_end(pool);
-        blank.trace = (unsigned long long)(size_t)records;
-        status      = shpool_cuda_status(cudaMemset(records, 0, trace.bytes), "cudaMemset (trace)");
-    }
-    if ((status == SHPOOL_OK) && (trace.bytes != 0)) {
-        status = shpool_cuda_status(cudaMemcpy(records, trace.word, sizeof(trace.word),
-                                               cudaMemcpyHostToDevice), "cudaMemcpy (trace)");
-    }
-    if (status == SHPOOL_OK) {
-        status = shpool_cuda_status(cudaMemcpy(pool->report, &blank, sizeof(blank),
-                                               cudaMemcpyHostToDevice), "cudaMemcpy (report)");
-    }
+    status = shpool_side_begin(&side);
     if (status != SHPOOL_OK) {
         (void)shpool_trace_close(pool, NULL);
-        (void)cudaFree(pool->report);
+        return status;
+    }
+    bytes = shpool_slots_end(pool) + trace.bytes;
+    error = cudaMalloc(&pool->report, bytes);
+    if ((error == cudaErrorMemoryAllocation) && ((pool->spill_bytes | trace.bytes) != 0)) {
+        (void)cudaGetLastError();
+        status = shpool_error(SHPOOL_ERR_NO_MEMORY,
+                              "cudaMalloc: no %zu bytes of device memory for a report, %u slots of "
+                              "%u bytes and %zu bytes of records: lower spill_bytes, trace_bytes "
+                              "or spill_blocks", bytes, pool->spill_slots, pool->spill_bytes,
+                              trace.bytes);
+    } else {
+        status = shpool_cuda_status(error, "cudaMalloc (report)");
+    }
+    if (error == cudaSuccess) {
+        status = shpool_blank_report(&side, pool, &trace);
+    }
+    status = shpool_side_end(&side, status);
+    if (status != SHPOOL_OK) {
+        (void)shpool_trace_close(pool, NULL);
+        if (error == cudaSuccess) {
+            (void)shpool_free_report(pool);
+        }
     }
     return status;
 }
@@ -226,6 +311,7 @@ static inline shpool_status shpool_write_trace(shpool_pool *pool)
 {
     const size_t  bytes   = shpool_trace_bytes(pool);
     char         *records = (char *)malloc((bytes != 0) ? bytes : 1u);
+    shpool_side   side;
     shpool_status status;
     shpool_status closed;
 
@@ -234,11 +320,14 @@ static inline shpool_status shpool_write_trace(shpool_pool *pool)
         return shpool_error(SHPOOL_ERR_NO_MEMORY, "no %zu bytes of host memory for the records of "
                             "a trace: lower trace_bytes", bytes);
     }
-    status = shpool_cuda_status(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    status = shpool_side_begin(&side);
     if (status == SHPOOL_OK) {
-        status = shpool_cuda_status(cudaMemcpy(records, (char *)pool->report +
-                                                            shpool_slots_end(pool), bytes,
-                                               cudaMemcpyDeviceToHost), "cudaMemcpy (trace)");
+        status = shpool_side_wait();
+        if (status == SHPOOL_OK) {
+            status = shpool_side_copy(&side, records, (char *)pool->report + shpool_slots_end(pool),
+                                      bytes, cudaMemcpyDeviceToHost);
+        }
+        status = shpool_side_end(&side, status);
     }
     closed = shpool_trace_close(pool, (status == SHPOOL_OK) ? records : NULL);
     free(records);
@@ -248,8 +337,8 @@ static inline shpool_status shpool_write_trace(shpool_pool *pool)
 /**
  * Open a pool for kernels of this image on the current device.
  *
- * Scope: host, any thread.  Allocates device memory only for stats, check, trace and spill.  Call
- * it before a stream capture begins, not during one.
+ * Scope: host, any thread.  Allocates device memory only for stats, check, trace and spill.  Does
+ * not end the capture of a graph.
  *
  * @param [in]  spec    allocator, as for shpool_plan(); NULL: $SHPOOL_ALLOCATOR, else the allocator
  *                      that the kernel was compiled for, else the build's default
@@ -302,6 +391,24 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
     return SHPOOL_OK;
 }
 
+/* The report, when the device has finished. */
+static inline shpool_status shpool_fetch_report(const shpool_pool *pool,
+                                                shpool_report_data *report_p)
+{
+    shpool_side   side;
+    shpool_status status = shpool_side_begin(&side);
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    status = shpool_side_wait();
+    if (status == SHPOOL_OK) {
+        status = shpool_side_copy(&side, report_p, pool->report, sizeof(*report_p),
+                                  cudaMemcpyDeviceToHost);
+    }
+    return shpool_side_end(&side, status);
+}
+
 /**
  * Read what the kernels that used this pool have reported so far.
  *
@@ -309,8 +416,8 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
  * @param [out] report_p  zeroed on failure
  * With only a spill option, the report counts spills, native_spills, failures, blocks, status and
  * bad frees of spilled allocations, nothing else.
- * If report_p->status is not SHPOOL_OK, blocks got an empty heap, and shpool_last_error() tells the
- * cause with its numbers.
+ * If report_p->status is not SHPOOL_OK, blocks got an empty heap, or requests could never succeed
+ * (report_p->refused); shpool_last_error() tells the cause with its numbers, and what would work.
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_UNSUPPORTED: the pool was
  *         opened without stats, check and spill; SHPOOL_ERR_CUDA: also for errors of earlier
  *         kernels
@@ -318,7 +425,6 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
 static inline shpool_status shpool_report(const shpool_pool *pool, shpool_report_data *report_p)
 {
     const shpool_report_data blank = {};
-    shpool_refusal           found = {};
     shpool_status            status;
 
     if ((pool == NULL) || (report_p == NULL)) {
@@ -332,25 +438,13 @@ static inline shpool_status shpool_report(const shpool_pool *pool, shpool_report
                             "open it with \"%s:stats=1\"",
                             (pool->name[0] != '\0') ? pool->name : "NAME");
     }
-    status = shpool_cuda_status(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
-    if (status == SHPOOL_OK) {
-        status = shpool_cuda_status(cudaMemcpy(report_p, pool->report, sizeof(*report_p),
-                                               cudaMemcpyDeviceToHost), "cudaMemcpy (report)");
-    }
-    if ((status == SHPOOL_OK) && (report_p->status != SHPOOL_OK)) {
-        status = shpool_cuda_status(cudaMemcpy(&found,
-                                               (const char *)pool->report + sizeof(*report_p),
-                                               sizeof(found), cudaMemcpyDeviceToHost),
-                                    "cudaMemcpy (report)");
-    }
+    status = shpool_fetch_report(pool, report_p);
     if (status != SHPOOL_OK) {
         *report_p = blank;
         return status;
     }
     shpool_report_close(report_p);
-    if (report_p->status != SHPOOL_OK) {
-        shpool_report_explain(pool, report_p, &found);
-    }
+    shpool_report_explain(pool, report_p);
     return status;
 }
 
@@ -395,7 +489,7 @@ static inline shpool_status shpool_close(shpool_pool *pool)
             status = shpool_write_trace(pool);
         }
         if (pool->report != NULL) {
-            shpool_status freed = shpool_cuda_status(cudaFree(pool->report), "cudaFree (report)");
+            shpool_status freed = shpool_free_report(pool);
 
             status = (status == SHPOOL_OK) ? freed : status;
         }

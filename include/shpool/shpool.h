@@ -110,6 +110,20 @@ typedef struct shpool_blob {
     const struct shpool_blob *newer; /**< the same code for a newer architecture, or NULL */
 } shpool_blob;
 
+/** Where an allocator places requests in a fresh pool: shpool_allocator.packing. */
+#define SHPOOL_PACK_UP   1u /**< side by side, from the lowest address on */
+#define SHPOOL_PACK_DOWN 2u /**< side by side, from the highest address down */
+#define SHPOOL_PACK_ANY  3u /**< in any free run that is long enough */
+
+/**
+ * A value of shpool_allocator.packing.  An allocation has whole units of 16 bytes, its header of
+ * `header` bytes included.  It takes `entry` more bytes elsewhere, as does a gap before an aligned
+ * one.  Requests of up to `unit` times 16 bytes do not cross the end of the first `unit` times 16
+ * bytes of the pool, while there is room after it; 0: there is no such end.
+ */
+#define SHPOOL_PACKING(_place, _header, _entry, _unit) \
+    ((_place) | ((_header) << 8) | ((_entry) << 16) | ((_unit) << 24))
+
 /**
  * Describes one allocator to the registry.  Each allocator has one const object with static
  * storage.  Third parties fill one in with SHPOOL_HOST_MODULE (shpool/module.h).
@@ -127,7 +141,7 @@ typedef struct shpool_allocator {
                               image that has the allocator's device code */
     const shpool_blob *lto_ir;   /**< for shpool_link(), oldest architecture first; or NULL */
     uint32_t threads_per_pool;   /**< scope group: used where a configuration has 0; 0: 32 */
-    uint32_t reserved32;         /**< 0 */
+    uint32_t packing;            /**< SHPOOL_PACKING(), for shpool_plan_requests(); 0: not stated */
     void *reserved[6];           /**< NULL */
 } shpool_allocator;
 
@@ -194,22 +208,23 @@ typedef struct shpool_config {
     uint32_t spill_bytes;      /**< SHPOOL_SPILL_ARENA: global memory for each block; 0: 64 KiB */
     uint32_t spill_blocks;     /**< blocks that run at the same time; 0: device maximum */
     uint32_t binding;          /**< SHPOOL_BINDING_*, of kernels for the function table */
-    uint32_t reserved[5];      /**< 0 */
+    uint32_t request_bytes;    /**< largest request that the kernels make; 0: not stated */
+    uint32_t reserved[4];      /**< 0 */
 } shpool_config;
 
 /**
  * Plan a pool: choose the allocator and compute exactly what the pool needs.  Does not use CUDA.
  *
  * The spec is `name` or `name:key=value,...` with the keys payload_bytes, total_bytes,
- * threads_per_pool, alignment (sizes may end in K, M or G), stats and check (0 or 1), spill (fail,
- * arena, native or arena+native), spill_bytes and spill_blocks, trace (a file, which `open`
- * creates), trace_bytes and trace_blocks.  The spec overrides `want`.
+ * request_bytes, threads_per_pool, alignment (sizes may end in K, M or G), stats and check (0 or
+ * 1), spill (fail, arena, native or arena+native), spill_bytes and spill_blocks, trace (a file,
+ * which `open` creates), trace_bytes and trace_blocks.  The spec overrides `want`.
  *
  * The result is exact: a launch needs pool_p->shared_bytes of shared memory, and each of the
  * pool_p->pools pools has pool_p->pool_bytes.  In a fresh pool a malloc of pool_p->largest bytes
  * succeeds, and a larger one fails.  With `payload_bytes` the plan uses the least shared memory
  * that provides this payload; with `total_bytes` the pools are as large as possible (some bytes may
- * be left over).
+ * be left over).  With `request_bytes` a plan fails if its pools can never serve such a request.
  *
  * @param [in]  spec    NULL: $SHPOOL_ALLOCATOR, else the build's default allocator
  * @param [in]  want    shape and size
@@ -224,14 +239,57 @@ typedef struct shpool_config {
  *   - SHPOOL_ERR_ALIGNMENT    alignment is not a power of two from 16 to 1,024
  *   - SHPOOL_ERR_TOO_SMALL    no payload was requested, or total_bytes cannot hold one allocation
  *                             in each pool (the detail says how many bytes can)
- *   - SHPOOL_ERR_TOO_LARGE    more than shared_limit (the detail says what would fit), or
- *                             spill_bytes over 1 GiB with SHPOOL_SPILL_ARENA
+ *   - SHPOOL_ERR_TOO_LARGE    more than shared_limit (the detail says what would fit);
+ *                             request_bytes over `largest` (the detail says which threads_per_pool
+ *                             and payload_bytes serve it); or spill_bytes over 1 GiB with
+ *                             SHPOOL_SPILL_ARENA
  *   - SHPOOL_ERR_UNSUPPORTED  the allocator does not support check or that alignment; it has scope
- *                             cluster and would spill to an arena; or the spec gives
- *                             threads_per_pool for an allocator whose scope is not group
+ *                             cluster and would spill to an arena; it never allocates and would
+ *                             spill; or the spec gives threads_per_pool for an allocator whose
+ *                             scope is not group
  */
 SHPOOL_API shpool_status shpool_plan(const char *spec, const shpool_config *want,
                                      shpool_pool *pool_p);
+
+/** Requests that are live at the same time: `count` of `bytes` bytes each. */
+typedef struct shpool_request {
+    uint32_t count;     /**< at least 1 */
+    uint32_t bytes;     /**< of each, as the kernel requests them */
+    uint32_t alignment; /**< as of shpool_aligned_malloc(); 0: shpool_malloc() */
+    uint32_t reserved;  /**< 0 */
+} shpool_request;
+
+/**
+ * Plan a pool that holds several allocations at once.  Does not use CUDA.
+ *
+ * The requests are those of ONE pool: of the block with scope block, of each thread with scope
+ * thread, of the threads_per_pool threads that share a pool with scope group.  A fresh pool of the
+ * plan serves all of them, in whatever order and by whichever of its threads they are made, as long
+ * as nothing else is requested and nothing is freed before.
+ *
+ * The plan is the smallest that does so where all alignments are 16, except with bitmap and
+ * cluster_bitmap: their threads begin in different parts of the pool, and the bound leaves room for
+ * the gaps between them.  A list with larger alignments may get more than the smallest plan; the
+ * bound allows for the worst order (doc/PLANNING.md).
+ *
+ * Open the pool with payload_bytes = pool_p->largest * pool_p->pools, which gives the same plan.
+ *
+ * @param [in]  spec      as shpool_plan(), without payload_bytes and total_bytes
+ * @param [in]  want      as shpool_plan(); payload_bytes and total_bytes are 0
+ * @param [in]  requests  `n` kinds of requests
+ * @param [in]  n         at least 1
+ * @param [out] pool_p    as shpool_plan()
+ * @return as shpool_plan()
+ *   - SHPOOL_ERR_INVALID      also: no requests, a count of 0, a reserved field that is not 0, or a
+ *                             size in want or spec
+ *   - SHPOOL_ERR_ALIGNMENT    also: a request's alignment is not a power of two, or is more than
+ *                             the pool's
+ *   - SHPOOL_ERR_UNSUPPORTED  also: the allocator serves nothing (null), or a plugin's descriptor
+ *                             does not state its packing
+ */
+SHPOOL_API shpool_status shpool_plan_requests(const char *spec, const shpool_config *want,
+                                              const shpool_request *requests, uint32_t n,
+                                              shpool_pool *pool_p);
 
 /** Limits that an architecture sets for a block and a multiprocessor (SM). */
 typedef struct shpool_arch {

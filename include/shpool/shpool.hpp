@@ -180,7 +180,8 @@ struct block {
  * same address; they construct and destroy the array together, with the same arguments.  They must
  * synchronise before one of them reads data that another one wrote.
  *
- * @tparam T      trivially copyable; aligned to at most 1,024 bytes
+ * @tparam T      trivially copyable; aligned to at most 1,024 bytes.  If the pool's alignment is less
+ *                than T's, the array is empty, and the report says which one it needs.
  * @tparam Owner  thread, lanes, warp or block
  */
 template <typename T, typename Owner = thread> class array {
@@ -190,6 +191,8 @@ template <typename T, typename Owner = thread> class array {
         : heap_(heap), owner_(owner), data_(nullptr), count_(0)
     {
         static_assert(__is_trivially_copyable(T), "shpool::array: elements are bytes to it");
+        static_assert(alignof(T) <= SHPOOL_MAX_ALIGNMENT,
+                      "shpool::array: a pool is aligned to at most 1,024 bytes");
         const bool fits = count <= 0xffffffffu / sizeof(T);
 
         /* an impossible size: the request counts as failed, and all members take part */

@@ -29,7 +29,8 @@
  *   simt_from_window(w, a) simt_from_shared(a); for addresses of other blocks of a cluster use only
  *                        this one: after simt_from_shared() nvcc uses LDS, which cannot reach them
  *   simt_dynamic_base()  first byte of the launch's dynamic shared memory, where an array of
- *                        alignment 16 begins; an array of a larger alignment may begin later
+ *                        alignment 16 begins, the next multiple of 16 after static memory; an array
+ *                        of a larger alignment may begin later
  *   simt_dynamic_bytes() its size
  *   simt_addr_rank(a)    rank of the block in the cluster that the address belongs to: its top byte
  *                        (sm_90 and the executor; below sm_90 always 0)

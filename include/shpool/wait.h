@@ -13,15 +13,39 @@
 /* The attempt was counted as a request that failed: it is one that waits. */
 SIMT_FN void shpool_note_wait(shpool_heap heap)
 {
-#if SHPOOL_COUNTED
-    if ((heap.view.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0) {
-        (void)shpool_count(heap.view, SHPOOL_AREA_MALLOCS, 0u - 1u);
+#if SHPOOL_HAS_AREA
+    if (heap.view.area != 0) {
         (void)shpool_count(heap.view, SHPOOL_AREA_FAILURES, 0u - 1u);
-        (void)shpool_count(heap.view, SHPOOL_AREA_WAITS, 1);
+        if ((heap.view.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0) {
+            (void)shpool_count(heap.view, SHPOOL_AREA_MALLOCS, 0u - 1u);
+            (void)shpool_count(heap.view, SHPOOL_AREA_WAITS, 1);
+        }
     }
 #else
     (void)heap;
 #endif
+}
+
+/* The heap of requests that wait: they do not spill, unless there is no pool to wait for. */
+SIMT_FN shpool_heap shpool_heap_to_wait(shpool_heap heap)
+{
+    return (heap.view.bytes != 0) ? shpool_heap_unspilled(heap) : heap;
+}
+
+/* Number of attempts: only one for a request that no other thread's free can serve, because it is
+ * too large, or because no other thread uses the pool.  It would also block the queue meanwhile. */
+SIMT_FN uint32_t shpool_wait_attempts(shpool_heap heap, size_t bytes, uint32_t attempts)
+{
+    unsigned long long most = ((heap.view.flags & SHPOOL_FLAG_SHARED) != 0) ? heap.largest : 0u;
+
+    if (heap.view.bytes == 0) {
+#if SHPOOL_SPILLS
+        most = shpool_spill_most(heap.view);
+#else
+        most = 0;
+#endif
+    }
+    return ((bytes > most) || (most == 0)) ? 1u : attempts;
 }
 
 /**
@@ -40,10 +64,13 @@ SIMT_FN void shpool_note_wait(shpool_heap heap)
  * first, twice as long each time up to 128 ns, and then 16 ns more each time up to 1 us; otherwise
  * it sleeps about 1 us.
  *
- * Never spills: a pool with a spill option answers with NULL, and shpool_malloc() spills.  With
- * scope cluster it borrows, as shpool_malloc() does.  A request of more bytes than the pool has is
- * tried once, past the line.  One of nearly as many, which no free could make room for either, uses
- * up its attempts: `largest` of the plan is what fits.
+ * Never spills from a pool: with a spill option it returns NULL where shpool_malloc() spills.
+ * `native`, which has no pool, tries CUDA's heap, or its slot, each time.  With scope cluster the
+ * call borrows, as shpool_malloc() does.
+ *
+ * A request that no free can serve is tried once, past the line: one of more than `largest` bytes
+ * of the plan, one of an alignment above the pool's, one in a pool that no other thread uses.  The
+ * report then says why (shpool_report_data.refused), except for the last one.
  *
  * @param [in] bytes     as shpool_malloc()
  * @param [in] attempts  how often to try, or to sleep in place of a try; the last one is a try.  1,
@@ -57,9 +84,9 @@ SIMT_FN void *shpool_malloc_wait(shpool_heap heap, size_t bytes, uint32_t attemp
     uint32_t    asked;
     shpool_turn turn;
 
-    attempts = shpool_wait_attempts(heap.view, bytes, attempts);
+    heap     = shpool_heap_to_wait(heap);
+    attempts = shpool_wait_attempts(heap, bytes, attempts);
     asked    = (attempts <= 1u) || !shpool_turn_is_taken(heap.view);
-    heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL;
     if (asked) {
         ptr = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, SHPOOL_SITE_WAIT);
     }
@@ -85,7 +112,7 @@ SIMT_FN void *shpool_malloc_wait(shpool_heap heap, size_t bytes, uint32_t attemp
     return ptr;
 }
 
-/* alignment: as of shpool_malloc_for(); 0: the answer is NULL. */
+/* alignment: as the caller requested it. */
 SIMT_FN void *shpool_malloc_wait_lanes_as(shpool_heap heap, uint32_t lanes, uint32_t alignment,
                                           size_t bytes, uint32_t attempts)
 {
@@ -95,12 +122,12 @@ SIMT_FN void *shpool_malloc_wait_lanes_as(shpool_heap heap, uint32_t lanes, uint
     uint32_t       asked;
     shpool_turn    turn;
 
-    if (!shpool_is_group(heap, lanes, NULL, bytes,
-                         ((unsigned long long)attempts << 32) | alignment, 0)) {
+    if (!shpool_is_group(heap, lanes, NULL, bytes, shpool_rest(alignment, attempts), 0)) {
         return NULL;
     }
-    attempts = (alignment != 0) ? shpool_wait_attempts(heap.view, bytes, attempts) : 1u;
-    heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_SPILL;
+    heap     = shpool_heap_to_wait(heap);
+    attempts = (shpool_alignment(heap, alignment) != 0)
+                   ? shpool_wait_attempts(heap, bytes, attempts) : 1u;
     asked = (attempts <= 1u) || !leads || !shpool_turn_is_taken(heap.view);
     asked = simt_shfl(lanes, asked, first);
     if (asked != 0) {
@@ -146,8 +173,7 @@ SIMT_FN void *shpool_malloc_wait_lanes(shpool_heap heap, uint32_t lanes, size_t 
 SIMT_FN void *shpool_aligned_malloc_wait_lanes(shpool_heap heap, uint32_t lanes, size_t alignment,
                                                size_t bytes, uint32_t attempts)
 {
-    return shpool_malloc_wait_lanes_as(heap, lanes, shpool_alignment(heap, alignment), bytes,
-                                       attempts);
+    return shpool_malloc_wait_lanes_as(heap, lanes, shpool_clamp(alignment), bytes, attempts);
 }
 
 /** shpool_malloc_wait_lanes() for all threads that the block has in the caller's warp. */

@@ -4,9 +4,10 @@
 #include <shpool/module.h>
 
 extern "C" {
-__device__ void *shpool_image_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
+__device__ void *shpool_image_spill(shpool_view view, unsigned long long bytes, uint32_t alignment,
+                                    uint32_t site)
 {
-    return shpool_spill(view, bytes, alignment);
+    return shpool_spill(view, bytes, alignment, site);
 }
 __device__ uint32_t shpool_image_unspill(shpool_view view, void *ptr, uint32_t site)
 {

@@ -14,7 +14,7 @@
 extern "C" __device__ uint32_t shpool_named_flags(uint32_t flags)
 {
     const uint32_t never = (uint32_t)SHPOOL_FLAG_STATS | (uint32_t)SHPOOL_FLAG_CHECK |
-                           (uint32_t)SHPOOL_FLAG_TRACE |
+                           (uint32_t)SHPOOL_FLAG_TRACE | (uint32_t)SHPOOL_FLAG_REFUSED_MASK |
                            (SHPOOL_CAN_SPILL ? 0u : (uint32_t)SHPOOL_FLAG_SPILL);
 
     return (flags & ~never) | (uint32_t)SHPOOL_FLAG_NAMED;
@@ -29,9 +29,10 @@ SHPOOL_EACH_CALL(BY_NAME)
 
 /* The archive's part that spills is in the image already (lib/cuda/image_spill.cu). */
 extern "C" {
-__device__ void *shpool_linked_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
+__device__ void *shpool_linked_spill(shpool_view view, unsigned long long bytes, uint32_t alignment,
+                                     uint32_t site)
 {
-    return shpool_image_spill(view, bytes, alignment);
+    return shpool_image_spill(view, bytes, alignment, site);
 }
 __device__ uint32_t shpool_linked_unspill(shpool_view view, void *ptr, uint32_t site)
 {

@@ -14,6 +14,7 @@ libshpool.so does all the work.  doc/PYTHON.md is the manual.
 import ctypes
 import os
 import sys
+import weakref
 
 from . import _c
 from ._c import Error, PoolStruct, load
@@ -56,13 +57,23 @@ def libraries():
 def find_arch(name):
     """Limits of an architecture: shared_block, shared_sm, threads_sm, ...  name: "sm_90"."""
     found = _c.Arch()
-    _c.check(_c.lib().shpool_arch_find(name.encode(), ctypes.byref(found)))
+    _c.check(_c.lib().shpool_arch_find(_c.text("arch", name), ctypes.byref(found)))
     return found
+
+
+def _usable(pool):
+    """The pool, unless it is closed: then its structure is zeroed, and its report freed."""
+    if not isinstance(pool, Pool):
+        raise Error(f"pool is {pool!r}, not a shpool.Pool")
+    if pool._close is not None and not pool._close.alive:
+        raise Error("the pool is closed: open another one")
+    return pool
 
 
 class Pool:
     """A planned or open pool.  Its attributes are the fields of shpool_pool: shared_bytes (of a
-    launch), pools, pool_bytes, largest, block_threads, ...; name is a str."""
+    launch), pools, pool_bytes, largest, block_threads, ...; name is a str.  A pool that is still
+    open when Python ends is closed then."""
 
     # Fields that a kernel reads which is linked with its allocator: shpool_pool up to word[1],
     # report, and the words from system_bytes on.  A kernel's argument in Numba.
@@ -72,7 +83,7 @@ class Pool:
 
     def __init__(self, struct, closer=None, reporter=None):
         self.struct = struct
-        self._closer = closer
+        self._close = closer and weakref.finalize(self, closer, ctypes.byref(struct))
         self._reporter = reporter
         raw = bytes(struct)
         self._words = tuple(int.from_bytes(raw[at:at + 8], sys.byteorder, signed=True)
@@ -81,14 +92,14 @@ class Pool:
     def __getattr__(self, name):
         if name.startswith("_") or name == "struct":
             raise AttributeError(name)
-        value = getattr(self.struct, name)
+        value = getattr(_usable(self).struct, name)
         return value.decode() if name == "name" else value
 
     def __len__(self):
         return len(self._words)
 
     def __iter__(self):
-        return iter(self._words)
+        return iter(_usable(self)._words)
 
     def __enter__(self):
         return self
@@ -96,11 +107,9 @@ class Pool:
     def __exit__(self, *_):
         self.close()
 
-    def __del__(self):
-        if getattr(self, "_closer", None) is not None and not sys.is_finalizing():
-            self._closer(ctypes.byref(self.struct))
-
     def __repr__(self):
+        if self._close is not None and not self._close.alive:
+            return "<shpool.Pool, closed>"
         return (f"<shpool.Pool {self.name}: {self.pools} of {self.pool_bytes} bytes, "
                 f"{self.shared_bytes} in all, for {self.block_threads} threads>")
 
@@ -118,8 +127,9 @@ class Pool:
         """Blocks with this pool that a multiprocessor holds at once, as far as shared memory,
         threads and block slots decide.  arch: "sm_90"; other_shared: the kernel's own bytes."""
         found = find_arch(arch)
-        return _c.lib().shpool_blocks_per_sm(ctypes.byref(self.struct), ctypes.byref(found),
-                                             other_shared)
+        return _c.lib().shpool_blocks_per_sm(ctypes.byref(_usable(self).struct),
+                                             ctypes.byref(found),
+                                             _c.whole("other_shared", other_shared))
 
     def report(self):
         """shpool.report(self)"""
@@ -128,16 +138,19 @@ class Pool:
     def close(self):
         """Free the memory of open(), and write the file of trace=FILE.  No kernel may still use
         the pool.  Closing twice has no effect."""
-        closer, self._closer = self._closer, None
-        if closer is not None:
-            _c.check(closer(ctypes.byref(self.struct)))
+        detached = self._close and self._close.detach()
+        if detached:
+            _, closer, (struct,), _ = detached
+            _c.check(closer(struct))
 
 
 class Report:
     """The report of a pool's kernels.  Its attributes are the fields of shpool_report_data:
-    mallocs, failures, peak_bytes, ...; bad_free and leak are lists of the recorded ones."""
+    mallocs, failures, peak_bytes, ...; bad_free and leak are lists of the recorded ones.  If status
+    is not 0, why is the text of shpool_last_error(): the cause, and what would work."""
 
     def __init__(self, pool, data):
+        self.why = _c.last_error() if data.status != 0 else ""
         self.data = data
         self._struct = _c.PoolStruct.from_buffer_copy(pool.struct)  # also after close()
         self.bad_free = list(data.bad_free[:min(data.bad_frees, len(data.bad_free))])
@@ -151,7 +164,7 @@ class Report:
     def __str__(self):
         return (f"{self.mallocs} mallocs, {self.failures} failed, {self.live} never freed, "
                 f"peak {self.peak_bytes} bytes in a block, {self.bad_frees} bad frees, "
-                f"{self.empty} blocks with an empty heap")
+                f"{self.empty} blocks with an empty heap") + (self.why and f"; {self.why}")
 
     def advise(self, arch, other_shared=0):
         """The shared memory that the run needed; fields as in shpool_advice."""
@@ -159,41 +172,56 @@ class Report:
         found = find_arch(arch)
         _c.check(_c.lib().shpool_advise(
             ctypes.byref(self._struct), ctypes.byref(self.data), ctypes.byref(found),
-            other_shared, ctypes.byref(advice)))
+            _c.whole("other_shared", other_shared), ctypes.byref(advice)))
         return advice
 
 
 def _want(block_threads, *, payload_bytes=0, total_bytes=0, threads_per_pool=0, alignment=0,
-          stats=False, check=False, shared_limit=0, spill="fail", spill_bytes=0, spill_blocks=0):
-    if spill not in _c.SPILL:
-        raise Error(f"spill is {spill!r}, known are {', '.join(_c.SPILL)}")
+          stats=False, check=False, shared_limit=0, spill="fail", spill_bytes=0, spill_blocks=0,
+          request_bytes=0):
     numbers = {"block_threads": block_threads, "payload_bytes": payload_bytes,
                "total_bytes": total_bytes, "threads_per_pool": threads_per_pool,
                "alignment": alignment, "shared_limit": shared_limit, "spill_bytes": spill_bytes,
-               "spill_blocks": spill_blocks}
-    for name, value in numbers.items():  # ctypes truncates values that are too large
-        if not isinstance(value, int) or not 0 <= value < 1 << 31:
-            raise Error(f"{name} is {value!r}, not a whole number from 0 to {(1 << 31) - 1}")
-    return _c.Config(flags=(_c.FLAG_STATS if stats else 0) | (_c.FLAG_CHECK if check else 0),
-                     spill=_c.SPILL[spill], **numbers)
+               "spill_blocks": spill_blocks, "request_bytes": request_bytes}
+    return _c.Config(
+        flags=(_c.choice("stats", stats, {False: 0, True: _c.FLAG_STATS}) |
+               _c.choice("check", check, {False: 0, True: _c.FLAG_CHECK})),
+        spill=_c.choice("spill", spill, _c.SPILL),
+        **{name: _c.whole(name, value, (1 << 31) - 1) for name, value in numbers.items()})
 
 
 def _filled(function, spec, want):
     struct = _c.PoolStruct()
-    _c.check(function(None if spec is None else spec.encode(), ctypes.byref(want),
+    _c.check(function(None if spec is None else _c.text("spec", spec), ctypes.byref(want),
                       ctypes.byref(struct)))
     return struct
 
 
-def plan(spec=None, *, block_threads, arch=None, **want):
+def _planner(requests):
+    """shpool_plan_requests() for pairs or triples of whole numbers."""
+    kinds = [tuple(kind) for kind in requests]
+    for kind in kinds:
+        if len(kind) not in (2, 3) or not all(
+                isinstance(value, int) and 0 <= value < 1 << 31 for value in kind):
+            raise Error(f"a request is {kind!r}, not (count, bytes) or (count, bytes, alignment), "
+                        f"whole numbers from 0 to {(1 << 31) - 1}")
+    array = (_c.Request * len(kinds))(*kinds)
+    return lambda spec, want, pool: _c.lib().shpool_plan_requests(spec, want, array, len(kinds),
+                                                                  pool)
+
+
+def plan(spec=None, *, block_threads, arch=None, requests=None, **want):
     """Plan a pool: its allocator, and exactly what it needs.  No GPU needed.
 
     spec           "bitmap", "warp_best_fit:threads_per_pool=8", ...; None: $SHPOOL_ALLOCATOR, or
                    the default
     block_threads  threads of a block, 1 to 1,024
     payload_bytes  largest single malloc of a fresh pool times the number of pools; or
-    total_bytes    shared memory for the pools to fill
+    total_bytes    shared memory for the pools to fill; or
+    requests       [(count, bytes), (count, bytes, alignment), ...]: each pool serves all of them
+                   at once, in any order; open it with payload_bytes = pool.largest * pool.pools
     arch           "sm_86": what does not fit a block there is an error; else 227 KiB
+    request_bytes  largest request of the kernels: pools that cannot serve it are an error
     threads_per_pool, alignment, stats, check, shared_limit, spill, spill_bytes, spill_blocks:
                    as in shpool_config (doc/PLANNING.md, doc/SPILL.md)
 
@@ -201,7 +229,8 @@ def plan(spec=None, *, block_threads, arch=None, **want):
     """
     if arch is not None:
         want.setdefault("shared_limit", find_arch(arch).shared_block)
-    return Pool(_filled(_c.lib().shpool_plan, spec, _want(block_threads, **want)))
+    planner = _c.lib().shpool_plan if requests is None else _planner(requests)
+    return Pool(_filled(planner, spec, _want(block_threads, **want)))
 
 
 def open(spec=None, *, block_threads, **want):  # as the C function is called
@@ -216,7 +245,7 @@ def report(pool):
     """The Report of the kernels that ran with this pool so far.  Waits for the device.
 
     The pool was opened with stats=True, check=True or a spill option; Error otherwise."""
-    if pool._reporter is None:
+    if _usable(pool)._reporter is None:
         raise Error("the pool is planned only: open it, and run kernels with it")
     data = _c.ReportData()
     _c.check(pool._reporter(ctypes.byref(pool.struct), ctypes.byref(data)))
@@ -231,9 +260,11 @@ def link(kernel, spec, arch):
     arch    "sm_90"
 
     Needs libnvJitLink, no GPU (doc/LINKING.md)."""
-    cubin, size = ctypes.c_void_p(), ctypes.c_size_t()
-    _c.check(_c.lib().shpool_link(kernel, len(kernel), spec.encode(), find_arch(arch).arch,
-                                  ctypes.byref(cubin), ctypes.byref(size)))
+    if not isinstance(kernel, (bytes, bytearray, memoryview)):
+        raise Error(f"kernel is of type {type(kernel).__name__}, not bytes")
+    kernel, cubin, size = bytes(kernel), ctypes.c_void_p(), ctypes.c_size_t()
+    _c.check(_c.lib().shpool_link(kernel, len(kernel), _c.text("spec", spec),
+                                  find_arch(arch).arch, ctypes.byref(cubin), ctypes.byref(size)))
     try:
         return ctypes.string_at(cubin, size.value)
     finally:

@@ -5,6 +5,8 @@ No code of the library is duplicated here.  The structures are those of shpool/a
 shpool/shpool.h; tests/python/test_layout.py compares them with a C compiler's layout of these.
 """
 import ctypes
+import functools
+import operator
 import os
 from ctypes import POINTER, c_char, c_char_p, c_int32, c_size_t, c_uint32, c_uint64, c_void_p
 
@@ -37,6 +39,33 @@ class Error(RuntimeError):
         self.name = STATUS.get(status, str(status))
 
 
+# ---- arguments: ctypes truncates numbers, cuts strings at a NUL and believes every address ----
+
+def whole(name, value, most=(1 << 32) - 1):
+    """A whole number from 0 to most; NumPy's integers too."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if isinstance(value, bool) or not 0 <= number <= most:
+        raise Error(f"{name} is {value!r}, not a whole number from 0 to {most}")
+    return number
+
+
+def text(name, value):
+    """A str as bytes for C."""
+    if not isinstance(value, str) or "\0" in value:
+        raise Error(f"{name} is {value!r}, not a str without NUL characters")
+    return os.fsencode(value)
+
+
+def choice(name, value, known):
+    """One of the keys of `known`: what it stands for."""
+    if not isinstance(value, (str, bool)) or value not in known:
+        raise Error(f"{name} is {value!r}, known are {', '.join(map(str, known))}")
+    return known[value]
+
+
 class _Plain(ctypes.Structure):
     def __repr__(self):
         fields = ", ".join(f"{name}={getattr(self, name)!r}" for name, *_ in self._fields_
@@ -56,8 +85,14 @@ class Config(_Plain):
     """shpool_config"""
 
     _fields_ = _words("block_threads payload_bytes threads_per_pool alignment flags total_bytes "
-                      "shared_limit spill spill_bytes spill_blocks binding") + [
-                          ("reserved", c_uint32 * 5)]
+                      "shared_limit spill spill_bytes spill_blocks binding request_bytes") + [
+                          ("reserved", c_uint32 * 4)]
+
+
+class Request(_Plain):
+    """shpool_request"""
+
+    _fields_ = _words("count bytes alignment reserved")
 
 
 class PoolStruct(_Plain):
@@ -87,6 +122,13 @@ class Leak(_Plain):
         ("reserved", c_uint32 * 2)]
 
 
+class Refused(_Plain):
+    """shpool_refused: a request that no free could have made succeed"""
+
+    _fields_ = _words("reason block thread site") + _longs("bytes") + _words(
+        "alignment reserved32")
+
+
 class ReportData(_Plain):
     """shpool_report_data"""
 
@@ -97,7 +139,9 @@ class ReportData(_Plain):
                     ("bad_free", BadFree * 16), ("leak", Leak * 16)] + _longs(
                         "native_spills waits cycles") + _words(
                             "slowest fastest unused_bytes broken") + _longs(
-                                "timed trace broken_at")
+                                "timed trace broken_at refusals") + [
+                                    ("refused", Refused)] + _words(
+                                        "empty_threads empty_base empty_bytes reserved32")
 
 
 class Arch(_Plain):
@@ -162,6 +206,8 @@ _FUNCTIONS = {
     "shpool_allocator_count": (c_size_t, []),
     "shpool_allocator_get": (POINTER(AllocatorStruct), [c_size_t]),
     "shpool_plan": (_STATUS, [c_char_p, POINTER(Config), POINTER(PoolStruct)]),
+    "shpool_plan_requests": (_STATUS, [c_char_p, POINTER(Config), POINTER(Request), c_uint32,
+                                       POINTER(PoolStruct)]),
     "shpool_arch_find": (_STATUS, [c_char_p, POINTER(Arch)]),
     "shpool_blocks_per_sm": (c_uint32, [POINTER(PoolStruct), POINTER(Arch), c_uint32]),
     "shpool_advise": (_STATUS, [POINTER(PoolStruct), POINTER(ReportData), POINTER(Arch), c_uint32,
@@ -175,12 +221,15 @@ _FUNCTIONS = {
     "shpool_simt_close": (_STATUS, [POINTER(PoolStruct)]),
     "simt_run": (_STATUS, [POINTER(Launch), c_void_p, c_void_p, POINTER(Result)]),
     "shpool_device_allocator_default": (_STATUS, [c_int32, POINTER(c_void_p)]),
+    "shpool_device_malloc": (_STATUS, [c_void_p, c_size_t, c_void_p, POINTER(c_void_p)]),
+    "shpool_device_free": (_STATUS, [c_void_p, c_void_p, c_void_p]),
     "shpool_device_get_stats": (_STATUS, [c_void_p, POINTER(DeviceStats)]),
     "shpool_device_reset_peak": (_STATUS, [c_void_p]),
     "shpool_torch_malloc": (c_void_p, [ctypes.c_ssize_t, c_int32, c_void_p]),
     "shpool_torch_free": (None, [c_void_p, ctypes.c_ssize_t, c_int32, c_void_p]),
     "shpool_torch_memory_fraction": (None, [ctypes.c_double, c_int32]),
     "shpool_torch_base_alloc": (c_void_p, [c_void_p, POINTER(c_size_t)]),
+    "shpool_cupy_free": (None, [c_void_p, c_void_p, c_int32]),
 }
 
 # python/src/open.cu
@@ -200,6 +249,7 @@ class _Loaded:
     path = None
     library = None
     opener = None
+    refused = None  # the Error of load(), until another load() succeeds
 
 
 def native(*parts):
@@ -222,25 +272,43 @@ def _declare(library, functions):
 
 def load(path=None):
     """Use this libshpool.so.  Call it before anything else, or not at all: the wheel's is used, or
-    the system's."""
-    path = path or native("lib", "libshpool.so.0") or "libshpool.so.0"
+    the system's.  After a library was refused, every other call raises the same Error until a
+    load() succeeds."""
+    if path is None:
+        path = native("lib", "libshpool.so.0") or "libshpool.so.0"
+    elif isinstance(path, os.PathLike):
+        path = os.fspath(path)
+    text("path", path)
     if _Loaded.library is not None:
         if path != _Loaded.path:
             raise Error(f"{_Loaded.path} is loaded already: shpool.load() comes before all else")
         return _Loaded.library
+    try:
+        library = _opened(path)
+    except Error as error:
+        _Loaded.refused = error
+        raise
+    _Loaded.path, _Loaded.library, _Loaded.refused = path, library, None
+    return library
+
+
+def _opened(path):
     try:
         library = ctypes.CDLL(path)
     except OSError as reason:
         raise Error(f"libshpool.so cannot be loaded: {reason}; pip install a wheel that has it, "
                     "or install the library (Debian: libshpool0) and run ldconfig", -9) from None
     _declare(library, _FUNCTIONS)
-    _Loaded.path, _Loaded.library = path, library
-    check(library.shpool_fits(ABI, ABI))
+    status = library.shpool_fits(ABI, ABI)
+    if status != 0:
+        raise Error(library.shpool_last_error().decode(errors="replace"), status)
     return library
 
 
 def lib():
     """The library."""
+    if _Loaded.refused is not None:
+        raise Error(str(_Loaded.refused), _Loaded.refused.status)
     return _Loaded.library or load()
 
 
@@ -266,8 +334,21 @@ def opener():
     return _Loaded.opener
 
 
+def last_error():
+    """The library's own message for the latest failure of this thread"""
+    return lib().shpool_last_error().decode(errors="replace")
+
+
 def check(status):
-    """Raise an Error with the library's own message for a failure."""
+    """Raise an Error with that message for a failure."""
     if status != 0:
-        text = lib().shpool_last_error().decode(errors="replace")
+        text = last_error()
         raise Error(text or lib().shpool_strerror(status).decode(), status)
+
+
+@functools.lru_cache(maxsize=None)
+def shared(device):
+    """The allocator that a device's users share; it stays until the process ends."""
+    found = c_void_p()
+    check(lib().shpool_device_allocator_default(device, ctypes.byref(found)))
+    return found

@@ -24,7 +24,7 @@ from numba.cuda.typing.templates import AttributeTemplate
 
 from . import Pool, _c
 
-HEAP_WORDS = ("base", "bytes", "rank", "flags", "word0", "word1", "area", "window")
+HEAP_WORDS = ("base", "bytes", "rank", "flags", "word0", "word1", "area", "window", "largest")
 I32, I64, PTR = ir.IntType(32), ir.IntType(64), ir.IntType(8).as_pointer()
 MOST = 0x7fffffff  # SHPOOL_MAX_REQUEST
 SPILLING = ("native",)  # allocators that have only global memory
@@ -363,8 +363,7 @@ def init(typingctx, pool):
 
 @intrinsic
 def init_at(typingctx, pool, at):
-    """init() in a 1-D array of shared memory with pool.shared_bytes bytes, aligned to
-    pool.alignment."""
+    """init() in a 1-D array of shared memory with pool.shared_bytes bytes, aligned to 16."""
     _want(isinstance(at, types.Array) and at.layout == "C",
           f"shpool.numba.init_at: give an array of shared memory, this is {at}")
     return _begin("init", pool, at)

@@ -23,9 +23,17 @@ def open(spec=None, *, block_threads, **want):
     return Pool(struct, library.shpool_simt_close, library.shpool_simt_report)
 
 
-def _three(shape):
-    shape = (shape,) if isinstance(shape, int) else tuple(shape)
-    return (ctypes.c_uint32 * 3)(*(shape + (1, 1, 1))[:3])
+def _three(name, shape):
+    """A shape of one to three numbers as three."""
+    numbers = shape if isinstance(shape, (tuple, list)) else (shape,)
+    if not 1 <= len(numbers) <= 3:
+        raise _c.Error(f"{name} is {shape!r}, not one to three whole numbers")
+    return (ctypes.c_uint32 * 3)(*[_c.whole(name, number) for number in (*numbers, 1, 1)[:3]])
+
+
+# the numbers of a simt_launch, and the largest value of each
+NUMBERS = {name: (1 << 8 * ctypes.sizeof(kind)) - 1 for name, kind in _c.Launch._fields_
+           if issubclass(kind, ctypes._SimpleCData)}
 
 
 def run(kernel, argument=None, *, grid=1, block=1, dynamic_bytes=0, engine="fibers", **options):
@@ -37,12 +45,18 @@ def run(kernel, argument=None, *, grid=1, block=1, dynamic_bytes=0, engine="fibe
     options   seed, switch_period, max_switches, timeout_ms, static_bytes, fill, cluster
 
     Raises Error with what stopped it: a deadlock, divergence, a fault."""
-    if engine not in ENGINES:
-        raise _c.Error(f"engine is {engine!r}, known are {', '.join(ENGINES)}")
-    if "cluster" in options:
-        options["cluster"] = _three(options["cluster"])
-    launch = _c.Launch(grid=_three(grid), block=_three(block), dynamic_bytes=dynamic_bytes,
-                       engine=ENGINES[engine], **options)
+    if not isinstance(kernel, ctypes._CFuncPtr) or not kernel:
+        raise _c.Error(f"kernel is {kernel!r}, not a function of a ctypes.CDLL, as "
+                       "ctypes.CDLL('./rows.so').rows")
+    if argument is not None and not isinstance(argument, ctypes.Structure.__base__):
+        raise _c.Error(f"argument is {argument!r}, neither a ctypes object nor None")
+    shapes = {"grid": grid, "block": block, "cluster": options.pop("cluster", 0)}
+    numbers = {"dynamic_bytes": dynamic_bytes, "engine": _c.choice("engine", engine, ENGINES),
+               **options}
+    launch = _c.Launch(
+        **{name: _three(name, shape) for name, shape in shapes.items()},
+        **{name: _c.whole(name, value, _c.choice("an option", name, NUMBERS))
+           for name, value in numbers.items()})
     result = _c.Result()
     address = ctypes.cast(kernel, ctypes.c_void_p)
     where = None if argument is None else ctypes.cast(ctypes.pointer(argument), ctypes.c_void_p)

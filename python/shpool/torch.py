@@ -106,9 +106,7 @@ def mem_pool():
 
 
 def _shared(device):
-    shared = ctypes.c_void_p()
-    _c.check(_c.lib().shpool_device_allocator_default(device, ctypes.byref(shared)))
-    return shared
+    return _c.shared(_c.whole("device", device, (1 << 31) - 1))
 
 
 def stats(device=0):
@@ -158,12 +156,10 @@ def extension(allocator_name="bitmap", *, check=False, spill=False):
 
     For CUDAExtension() in a setup.py see doc/PYTORCH.md."""
     _check_version()
-    if allocator_name not in shpool.allocators():
-        raise _c.Error(f"unknown allocator {allocator_name!r}, known are "
-                       f"{', '.join(shpool.allocators())}", -2)
+    _c.choice("the allocator", allocator_name, shpool.allocators())
     defines = [f"-DSHPOOL_INLINE={allocator_name}"]
-    defines += ["-DSHPOOL_CHECK"] if check else []
-    defines += ["-DSHPOOL_SPILL"] if spill else []
+    defines += _c.choice("check", check, {False: [], True: ["-DSHPOOL_CHECK"]})
+    defines += _c.choice("spill", spill, {False: [], True: ["-DSHPOOL_SPILL"]})
     # by its path, because -l does not find the wheel's file name
     path = _c.path_of_library()
     rpath = ["-Wl,-rpath," + path.rsplit("/", maxsplit=1)[0]] if "/" in path else []

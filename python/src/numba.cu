@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Functions called by kernels of shpool.numba, as LTO-IR, which Numba's linker inlines.  A heap is
- * passed as eight words, which stay in registers, because NVVM does not pass C structures by value.
+ * passed as nine words, which stay in registers, because NVVM does not pass C structures by value.
  * Compiled a second time with -DSHPOOL_CHECK, for pools with stats, check or trace. */
 #define SHPOOL_LINKED
 #include <shpool/shpool.cuh>
 
-#define HEAP_WORDS 8
+#define HEAP_WORDS 9
 #define HEAP \
     uint32_t base, uint32_t bytes_of, uint32_t rank, uint32_t flags, uint32_t word0, \
-        uint32_t word1, uint32_t area, uint32_t window
-#define HERE heap_of(base, bytes_of, rank, flags, word0, word1, area, window)
+        uint32_t word1, uint32_t area, uint32_t window, uint32_t largest
+#define HERE heap_of(base, bytes_of, rank, flags, word0, word1, area, window, largest)
 #define NUMBA extern "C" __device__
 
 typedef unsigned long long numba_size;
@@ -17,7 +17,7 @@ typedef unsigned long long numba_size;
 static __device__ shpool_heap heap_of(HEAP)
 {
     shpool_heap heap = {{base, bytes_of, rank, flags, {word0, word1}, area}, window,
-                        NULL, NULL, NULL, NULL, NULL};
+                        NULL, NULL, NULL, NULL, NULL, largest};
 
     return heap;
 }
@@ -36,6 +36,7 @@ NUMBA void shpool_numba_init(const shpool_pool *pool, void *at, uint32_t heap_p[
     heap_p[5] = heap.view.word[1];
     heap_p[6] = heap.view.area;
     heap_p[7] = heap.window;
+    heap_p[8] = heap.largest;
 }
 
 NUMBA void shpool_numba_fini(HEAP) { shpool_fini(HERE); }

@@ -48,6 +48,31 @@ for form in ltoir fatbin o; do
         --allocator "$one" -o "$work/$form.cubin"
     check "it is a cubin" is_for "$work/$form.cubin" "$cuda_low"
 done
+# A part of each form, and the fat binary with each half word of its first headers changed: an
+# error, and not a signal; of LTO-IR nothing but its beginning tells how long it is.
+survives() { # FILE
+    timeout 20 $info link "$1" --arch "sm_$cuda_low" -o "$work/part.cubin" >"$work/out" 2>&1
+    status=$?
+    [ $status = 1 ] || [ $status = 0 ] || echo "status $status: $(cat "$work/out")"
+    [ $status = 1 ] || { [ $status = 0 ] && [ "$2" = damaged ]; }
+}
+for form in ltoir fatbin o; do
+    bytes=$(wc -c <"$work/kernel.$form")
+    for part in 1 20 70 $((bytes / 2)) $((bytes - 1)); do
+        head -c "$part" "$work/kernel.$form" >"$work/part"
+        check "$part bytes of $form" survives "$work/part" cut
+    done
+done
+at=0
+while [ $at -lt 88 ]; do
+    for value in '\377\377' '\000\000'; do
+        cp "$work/kernel.fatbin" "$work/part"
+        # shellcheck disable=SC2059 # octal numbers
+        printf "$value" | dd of="$work/part" bs=1 seek=$at conv=notrunc 2>"$work/log"
+        check "byte $at of a fat binary: $value" survives "$work/part" damaged
+    done
+    at=$((at + 2))
+done
 if [ -w /dev/full ]; then
     check "a full disk" refused 'No space left on device' $info link "$work/kernel.ltoir" \
         --arch "sm_$cuda_low" -o /dev/full

@@ -103,7 +103,7 @@ extern "C" __global__ void sass_kernel(shpool_pool pool, size_t bytes, uint32_t 
     shpool_fini(heap);
 }
 EOF
-# cuda_memory's names over global memory, whose pools have the same lock
+# cuda_memory's names over global memory, whose shares have such a lock, too
 cat >glob.cu <<'EOF'
 #include <shpool/compat/cuda_memory.cuh>
 extern "C" __global__ void sass_kernel(void *heap, size_t bytes, void **out)
@@ -262,7 +262,7 @@ lock_stays()
 {
     awk '
         /^\$L__BB[0-9_]+:/ { sub(":.*", "", $1); at[$1] = NR }
-        /atom\.acquire\.(cta\.shared|gpu)\.cas\.b32/ { cas = NR }
+        /atom\.acquire\.(cta\.shared|gpu\.global)\.cas\.b32/ { cas = NR }
         cas && /@!?%p[0-9]+[ \t]+bra/ {
             target = $NF
             sub(";", "", target)
@@ -421,8 +421,15 @@ one_arch()
     if build "$arch glob_pool" $keep -arch=$arch -cubin -o glob.cubin ../glob.cu; then
         clean "$arch glob_pool"
         found=$(lock_stays glob.ptx)
-        [ -z "$found" ] && [ "$(grep -c 'atom\.acquire\.gpu\.cas\.b32' glob.ptx)" -ge 3 ]
+        [ -z "$found" ] && [ "$(grep -c 'atom\.acquire\.gpu\.global\.cas\.b32' glob.ptx)" -ge 3 ]
         result $? "$arch glob_pool: a lock's critical section is inside its loop $found"
+        # a launch that has the heap to itself: neither locks nor orders on its path
+        found=$(awk '/^\.(func|visible|entry)/ { own = 0 }
+            /^\.func.*shpool_global_(mallocILb|freeE)/ { own = 1; n++ }
+            own && /[ \t](atom|fence|membar|(ld|st)\.(relaxed|acquire|release))/
+            END { if (n < 3) { print n + 0 " functions" } }' glob.ptx)
+        [ -z "$found" ]
+        result $? "$arch glob_pool: no atomic access in a block's own heap $found"
     fi
 
     # -- the machine code itself, if the tool is installed --

@@ -151,6 +151,30 @@ static void test_scratch_memory_comes_back(void **state)
     shpool_simt_close(&s.pool);
 }
 
+/* ---- doc/PLANNING.md ---- */
+
+static void test_a_plan_of_requests_is_planned_again(void **state)
+{
+    const char   *spec = "warp_first_fit:threads_per_pool=128";
+    shpool_status status;
+
+    (void)state;
+    {
+        shpool_config  want   = { .block_threads = 128 };
+        shpool_request rows[] = { { .count = 2, .bytes = 8192 }, { .count = 64, .bytes = 100 } };
+        shpool_pool    plan;
+
+        status = shpool_plan_requests(spec, &want, rows, 2, &plan);
+        want.payload_bytes = plan.largest * plan.pools;     /* for shpool_open() */
+        if (status == SHPOOL_ERR_NOT_FOUND) {
+            skip();
+        }
+        assert_int_equal(status, SHPOOL_OK);
+        assert_int_equal(shpool_plan(spec, &want, &plan), SHPOOL_OK);
+        assert_in_range(plan.largest, 2 * 8192 + 64 * 100, 2 * 8208 + 64 * 112);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -158,6 +182,7 @@ int main(void)
         cmocka_unit_test(test_sharing_without_a_device_is_refused),
         cmocka_unit_test(test_what_cannot_be_rewritten_is_loaded_as_it_is),
         cmocka_unit_test(test_scratch_memory_comes_back),
+        cmocka_unit_test(test_a_plan_of_requests_is_planned_again),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

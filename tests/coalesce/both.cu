@@ -38,7 +38,8 @@ KERNEL newton9(word *__restrict__ to, const word *__restrict__ from, int n, int)
     if (i >= n) return;
     word x[9];
     for (int k = 0; k < 9; k++) x[k] = from[9 * i + k] | 1;
-    for (int round = n % 3; round < 5; round++) {
+#pragma unroll 1
+    for (int round = 0; round < 5; round++) {
         for (int k = 0; k < 9; k++) x[k] *= 2 - x[k] * x[(k + 1) % 9];
     }
     for (int k = 0; k < 9; k++) to[9 * i + k] = x[k];
@@ -50,6 +51,19 @@ KERNEL newton_own9(word *to, const word *, int n, int) {
     if (i >= n) return;
     word x[9];
     for (int k = 0; k < 9; k++) x[k] = to[9 * i + k];
+#pragma unroll 1
+    for (int round = 0; round < 5; round++) {
+        for (int k = 0; k < 9; k++) x[k] *= 2 - x[k] * x[(k + 1) % 9];
+    }
+    for (int k = 0; k < 9; k++) to[9 * i + k] = x[k];
+}
+
+// How often the loop goes round is not known: it may take longer than the accesses.
+KERNEL newton_long9(word *__restrict__ to, const word *__restrict__ from, int n, int) {
+    int i = THREAD;
+    if (i >= n) return;
+    word x[9];
+    for (int k = 0; k < 9; k++) x[k] = from[9 * i + k] | 1;
     for (int round = n % 3; round < 5; round++) {
         for (int k = 0; k < 9; k++) x[k] *= 2 - x[k] * x[(k + 1) % 9];
     }
@@ -63,7 +77,8 @@ KERNEL newton24(word *__restrict__ to, const word *__restrict__ from, int n, int
     word x[24];
 #pragma unroll
     for (int k = 0; k < 24; k++) x[k] = from[24 * i + k];
-    for (int round = n % 3; round < 5; round++) {
+#pragma unroll 1
+    for (int round = 0; round < 5; round++) {
 #pragma unroll
         for (int k = 0; k < 24; k++) x[k] *= 2 - x[k] * x[(k + 1) % 24];
     }
@@ -76,9 +91,12 @@ KERNEL newton_roots32(word *__restrict__ to, const word *__restrict__ from, int 
     int i = THREAD;
     if (i >= n) return;
     word c[32], x = i;
+#pragma unroll
     for (int k = 0; k < 32; k++) c[k] = from[32 * i + k];
-    for (int round = n % 3; round < 5; round++) {
+#pragma unroll 1
+    for (int round = 0; round < 5; round++) {
         word value = 0, slope = 0;
+#pragma unroll
         for (int k = 31; k >= 0; k--) {
             slope = slope * x + value;
             value = value * x + c[k];
@@ -105,7 +123,8 @@ KERNEL newton8(word *__restrict__ to, const word *__restrict__ from, int n, int)
     if (i >= n) return;
     word x[8];
     for (int k = 0; k < 8; k++) x[k] = from[8 * i + k] | 1;
-    for (int round = n % 3; round < 5; round++) {
+#pragma unroll 1
+    for (int round = 0; round < 5; round++) {
         for (int k = 0; k < 8; k++) x[k] *= 2 - x[k] * x[(k + 1) % 8];
     }
     for (int k = 0; k < 8; k++) to[8 * i + k] = x[k];

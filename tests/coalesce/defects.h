@@ -77,7 +77,9 @@ enum {
     DEFECT(scopes, 28, 28, 0, DEFECT_SAME)                                                         \
     DEFECT(joined, 28, 28, 0, 0)                                                                   \
     DEFECT(predicated, 28, 28, 0, 0)                                                               \
-    DEFECT(doubles_reloaded, 24, 24, 0, 0)
+    DEFECT(doubles_reloaded, 24, 24, 0, 0)                                                         \
+    DEFECT(assembly, 24, 24, 0, DEFECT_OVERLAP)                                                    \
+    DEFECT(declaring, 16, 16, 0, DEFECT_OVERLAP)
 
 /* Kernels of tests/coalesce/both.cu, which clang's route compiles, too. */
 #define COALESCE_BOTH(DEFECT)                                                                      \
@@ -85,6 +87,7 @@ enum {
     DEFECT(red_black_cells9, 36, 36, 0, 0)                                                         \
     DEFECT(newton9, 36, 36, 0, 0)                                                                  \
     DEFECT(newton_own9, 36, 36, 0, 0)                                                              \
+    DEFECT(newton_long9, 36, 36, 0, 0)                                                             \
     DEFECT(newton24, 96, 96, 0, 0)                                                                 \
     DEFECT(newton_roots32, 128, 4, 0, 0)                                                           \
     DEFECT(copy_by_parts8, 32, 32, 0, DEFECT_SAME)                                                 \

@@ -12,6 +12,7 @@ host=$out.ll
 sed -E -e '/^target (datalayout|triple)/d' \
     -e 's/"(target-cpu|target-features|frame-pointer|uniform-work-group-size)"="[^"]*"//g' \
     -e 's/(tail )?call i32 asm sideeffect "activemask[^(]*\(\)/call i32 @emu_activemask()/' \
+    -e 's/(tail )?call i32 asm "mov\.u32 [^(]*\(\)( #[0-9]+)?/add i32 64, 0/' \
     -e 's/@llvm\.nvvm\.read\.ptx\.sreg\./@emu_/g' \
     -e 's/@llvm\.nvvm\.shfl\.sync\.idx\.i32/@emu_shfl/g' \
     -e 's/@llvm\.nvvm\.shfl\.sync\.bfly\.i32/@emu_shfl_xor/g' \

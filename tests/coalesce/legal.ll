@@ -161,3 +161,48 @@ define ptx_kernel i32 @ask_loaded(ptr %table) {
   %abc = add i32 %ab, %c
   ret i32 %abc
 }
+
+; inline assembly that only computes may be passed
+define ptx_kernel void @just_assembly(ptr noalias %to, ptr noalias %flag) {
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %i = zext nneg i32 %t to i64
+  %p0 = getelementptr [3 x i32], ptr %to, i64 %i, i64 0
+  %p1 = getelementptr [3 x i32], ptr %to, i64 %i, i64 1
+  %p2 = getelementptr [3 x i32], ptr %to, i64 %i, i64 2
+  store i32 1, ptr %p0, align 4
+  %x = call i32 asm sideeffect "{.reg .b32 t;\0A mov.b32 t, $1;\0A cvt.s32.s8 $0, t;}", "=r,r"(i32 %t)
+  store i32 %x, ptr %p1, align 4
+  %y = call i32 asm sideeffect "{.reg .b32 t;\0A mov.b32 t, $1;\0A cvt.s32.s8 $0, t;}", "=r,r"(i32 %x)
+  store i32 %y, ptr %p2, align 4
+  ret void
+}
+
+; but not if it says that it changes memory
+define ptx_kernel void @keep_clobber(ptr noalias %to, ptr noalias %flag) {
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %i = zext nneg i32 %t to i64
+  %p0 = getelementptr [3 x i32], ptr %to, i64 %i, i64 0
+  %p1 = getelementptr [3 x i32], ptr %to, i64 %i, i64 1
+  %p2 = getelementptr [3 x i32], ptr %to, i64 %i, i64 2
+  store i32 1, ptr %p0, align 4
+  %x = call i32 asm sideeffect "{cvt.s32.s8 $0, $1;}", "=r,r,~{memory}"(i32 %t)
+  store i32 %x, ptr %p1, align 4
+  %y = call i32 asm sideeffect "{cvt.s32.s8 $0, $1;}", "=r,r,~{memory}"(i32 %x)
+  store i32 %y, ptr %p2, align 4
+  ret void
+}
+
+; or has instructions that the pass does not know
+define ptx_kernel void @keep_assembly(ptr noalias %to, ptr noalias %flag) {
+  %t = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %i = zext nneg i32 %t to i64
+  %p0 = getelementptr [3 x i32], ptr %to, i64 %i, i64 0
+  %p1 = getelementptr [3 x i32], ptr %to, i64 %i, i64 1
+  %p2 = getelementptr [3 x i32], ptr %to, i64 %i, i64 2
+  store i32 1, ptr %p0, align 4
+  %x = call i32 asm sideeffect "mov.b32 $0, $1; fence.sc.gpu;", "=r,r"(i32 %t)
+  store i32 %x, ptr %p1, align 4
+  %y = call i32 asm sideeffect "mov.b32 $0, $1; fence.sc.gpu;", "=r,r"(i32 %x)
+  store i32 %y, ptr %p2, align 4
+  ret void
+}

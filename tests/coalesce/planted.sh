@@ -33,7 +33,7 @@ volatile_is_nothing|plan/decide.c|s/(flags & (COALESCE_VOLATILE | COALESCE_ATOMI
 places_not_kept|plan/decide.c|s/^    d->place\[access\] = place;/    ;/
 all_stores_apart|plan/groups.c|/^int coalesce_may_alias/,/^}/s/    return 1;/    return 0;/
 holes_are_copied|plan/decide.c|s/return COALESCE_HOLES_STORED;/return COALESCE_REWRITTEN;/
-holes_are_stored|plan/warp.c|s/lanes |= (t->record->covered >> word & 1) << lane;/lanes |= 1u << lane;/
+holes_are_stored|plan/warp.c|s/lanes |= (uint32_t)(t->record->covered >> word & 1) << lane;/lanes |= 1u << lane;/
 units_have_holes|plan/record.c|s/if ((stored != 0) \&\& (stored != all)) {/if (0) {/
 units_between_lanes|plan/warp.c|s/ || (4 . t.unit % t.next != 0)//
 last_word_unread|plan/decide.c|s/return (end < record)/return (0)/

@@ -99,7 +99,7 @@ static void test_narrow_blocks_are_blocked_lanes(void **state)
     coalesce_form   x;
     coalesce_form   y;
     coalesce_lanes  lanes;
-    coalesce_block  block = { 8, 8, 1 };
+    coalesce_block  block = { 8, 8, 1, 0 };
 
     (void)state;
     coalesce_leaves_init(&leaves);
@@ -125,8 +125,8 @@ static void test_pitch_along_y_matters_in_narrow_blocks(void **state)
     coalesce_form   n;
     coalesce_leaf   whole;
     coalesce_lanes  lanes;
-    coalesce_block  block = { 16, 16, 1 };
-    coalesce_block  tiny  = { 4, 4, 1 };
+    coalesce_block  block = { 16, 16, 1, 0 };
+    coalesce_block  tiny  = { 4, 4, 1, 0 };
 
     (void)state;
     coalesce_leaves_init(&leaves);

@@ -12,7 +12,7 @@ static coalesce_form leaf(coalesce_leaves *leaves, uint64_t tag, coalesce_leaf_k
     return coalesce_form_leaf(leaves, &made);
 }
 
-#define MOST 40u
+#define MOST 160u
 
 typedef struct scene {
     coalesce_leaves leaves;
@@ -108,6 +108,71 @@ static void test_loads_need_stores_below_32_words(void **state)
     coalesce_leaves_fini(&s.leaves);
 }
 
+/* Not where a launch that works would fail for want of registers: records, blocks, result. */
+static void test_registers(void **state)
+{
+    static const struct { uint32_t words, words_too, most; coalesce_refusal refusal; } cases[] = {
+        { 36, 0, 0, COALESCE_REWRITTEN },   { 37, 0, 0, COALESCE_REGISTERS },
+        { 37, 0, 960, COALESCE_REWRITTEN }, { 63, 0, 768, COALESCE_REGISTERS },
+        { 64, 0, 512, COALESCE_REWRITTEN }, { 16, 20, 0, COALESCE_REWRITTEN },
+        { 16, 21, 0, COALESCE_REGISTERS },  { 16, 21, 512, COALESCE_REWRITTEN },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
+        const coalesce_options options = { .block = { .most = cases[i].most } };
+        scene                  s       = { .count = 0 };
+        coalesce_plan          made;
+
+        add_record(&s, 1, cases[i].words, COALESCE_NONCOHERENT);
+        add_record(&s, 2, cases[i].words_too, COALESCE_NONCOHERENT);
+        add_record(&s, 13, 9, COALESCE_STORE); /* loads pay with stores */
+        made = plan(&s, &options);
+        assert_int_equal(made.group[(cases[i].words_too != 0) ? 1 : 0].refusal, cases[i].refusal);
+        coalesce_plan_fini(&made);
+        coalesce_leaves_fini(&s.leaves);
+    }
+}
+
+/* Nor where accesses are not what takes the time, or few warps are there to hide the exchange. */
+static void test_work_and_warps(void **state)
+{
+    static const struct {
+        uint32_t         words, rounds;
+        uint64_t         work;
+        coalesce_refusal refusal;
+    } cases[] = {
+        { 9, 0, 810, COALESCE_REWRITTEN }, { 9, 0, 811, COALESCE_COMPUTES },
+        { 9, 3, 6480, COALESCE_REWRITTEN }, { 9, 3, 6488, COALESCE_COMPUTES },
+        { 6, 0, 73, COALESCE_COMPUTES },   { 32, 0, 10240, COALESCE_REWRITTEN },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
+        const coalesce_options options = { .work = cases[i].work };
+        scene                  s       = { .count = 0 };
+        coalesce_plan          made;
+
+        add_record(&s, 1, cases[i].words, COALESCE_STORE);
+        s.access[0].rounds = cases[i].rounds;
+        add(&s, 2, 1, 0, 0)->space = COALESCE_SHARED;
+        made = plan(&s, &options);
+        assert_int_equal(made.group[0].refusal, cases[i].refusal);
+        assert_int_equal(made.group[0].threads != 0, (cases[i].refusal == COALESCE_REWRITTEN) &&
+                                                         (cases[i].words < 16));
+        coalesce_plan_fini(&made);
+        coalesce_leaves_fini(&s.leaves);
+    }
+    for (int64_t step = -7; step <= 7; step++) { /* to the next power of two */
+        const uint32_t rounds[] = { COALESCE_UNKNOWN_ROUNDS, 9, 8, 7, 7, 6, 6, 6 };
+
+        assert_int_equal(coalesce_rounds(0, step, (step < 0) ? -300 : 300),
+                         rounds[(step < 0) ? -step : step]);
+        assert_int_equal(coalesce_rounds(0, step, (step < 0) ? 300 : -300),
+                         COALESCE_UNKNOWN_ROUNDS);
+    }
+}
+
 static void test_refusals(void **state)
 {
     const coalesce_options force    = { .force = 1 };
@@ -115,7 +180,7 @@ static void test_refusals(void **state)
     scene                  s        = { .count = 0 };
 
     (void)state;
-    add_record(&s, 1, 33, COALESCE_STORE);
+    add_record(&s, 1, 65, COALESCE_STORE);
     expect_one(&s, &force, COALESCE_RECORD_TOO_LONG);
     add_record(&s, 1, 24, COALESCE_STORE);
     expect_one(&s, &force, COALESCE_REWRITTEN);
@@ -334,6 +399,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_widths_by_the_cost_rule),
         cmocka_unit_test(test_loads_need_stores_below_32_words),
+        cmocka_unit_test(test_registers),
+        cmocka_unit_test(test_work_and_warps),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_narrow_fields),
         cmocka_unit_test(test_records_are_not_taken_modulo_2_32),

@@ -158,7 +158,7 @@ static void test_short_copies_pay_only_where_loads_wait_for_stores(void **state)
 
 static void test_rows_of_the_block_are_no_pitch_within_a_warp(void **state)
 {
-    const coalesce_block narrow = { 16, 16, 1 }, wide = { 64, 4, 1 };
+    const coalesce_block narrow = { 16, 16, 1, 0 }, wide = { 64, 4, 1, 0 };
     const coalesce_leaf  y      = { .tag = 1, .kind = COALESCE_STEPPED, .step = { 0, 1, 0 } };
     const coalesce_leaf  width  = { .tag = 2, .kind = COALESCE_UNIFORM };
     scene                s      = { .count = 0 };
@@ -182,6 +182,44 @@ static void test_rows_of_the_block_are_no_pitch_within_a_warp(void **state)
     coalesce_leaves_fini(&s.leaves);
 }
 
+/* Loads of each size at the beginning of a record and at a far offset, alone and with their like:
+ * only those that are near each other are one group.  Builds with UBSan also see sums that
+ * overflow. */
+static void test_accesses_2_to_the_63_apart_are_not_one_record(void **state)
+{
+    static const int64_t far[] = {
+        INT64_MIN, INT64_MIN + 36, -((int64_t)1 << 62), -((int64_t)1 << 60), INT32_MIN, INT32_MAX,
+        (int64_t)1 << 32, (int64_t)1 << 60, (int64_t)1 << 62, INT64_MAX - 36, INT64_MAX,
+    };
+    static const int64_t step[] = { 36, 4, 0, INT64_MAX, INT64_MIN };
+
+    (void)state;
+    for (size_t c = 0; c < 3 * SHPOOL_ARRAY_COUNT(far) * SHPOOL_ARRAY_COUNT(step); c++) {
+        const int64_t    at    = far[c / 3 % SHPOOL_ARRAY_COUNT(far)];
+        const int64_t    apart = step[c / 3 / SHPOOL_ARRAY_COUNT(far)];
+        coalesce_options options = { .no_rows = 0 };
+        scene            s       = { .count = 0 };
+        int64_t          offset[4 + SHPOOL_ARRAY_COUNT(far)];
+        coalesce_plan    plan;
+
+        for (size_t i = 0; i < 4 + ((c % 3 == 2) ? SHPOOL_ARRAY_COUNT(far) : 1); i++) {
+            offset[i] = (i < 4) ? 4 * (int64_t)i : (c % 3 == 2) ? far[i - 4] : at;
+            add(&s, 1, COALESCE_STEPPED, apart, offset[i], 0)->bytes = (c % 3 == 1) ? 1 : 4;
+        }
+        assert_true(coalesce_plan_make(&s.leaves, s.access, s.count, &options, NULL, NULL, &plan));
+        for (size_t i = 0; i < plan.count; i++) {
+            for (uint32_t m = 1; (apart <= 36) && (m < plan.group[i].count); m++) {
+                const uint64_t gap = (uint64_t)offset[plan.group[i].member[m]] -
+                                     (uint64_t)offset[plan.group[i].member[0]];
+
+                assert_in_range(gap, 0, 35);
+            }
+        }
+        coalesce_plan_fini(&plan);
+        coalesce_leaves_fini(&s.leaves);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +229,7 @@ int main(void)
         cmocka_unit_test(test_rows_do_not_pass_stores_that_may_alias),
         cmocka_unit_test(test_short_copies_pay_only_where_loads_wait_for_stores),
         cmocka_unit_test(test_rows_of_the_block_are_no_pitch_within_a_warp),
+        cmocka_unit_test(test_accesses_2_to_the_63_apart_are_not_one_record),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

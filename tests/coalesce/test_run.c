@@ -73,8 +73,8 @@ static void test_defects_forced(void **state)
 static void test_by_hand(void **state)
 {
     (void)state;
-    compare_all("hand.ptx", trial_by_hand, trial_by_hand_count, 0, 2);
-    compare_all("hand.ptx", trial_by_hand, trial_by_hand_count, 1, 2);
+    compare_all("hand.ptx", trial_by_hand, trial_by_hand_count, 0, 10);
+    compare_all("hand.ptx", trial_by_hand, trial_by_hand_count, 1, 10);
 }
 
 static void test_kernels_of_both_routes(void **state)

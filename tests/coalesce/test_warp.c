@@ -8,7 +8,7 @@
 #define LANES  32u
 #define BEFORE 0x300000000ull /* addresses of the two arrays: the upper halves differ, too */
 #define APART  0x20000000ull
-#define ARRAY  (4u * LANES * 160u) /* bytes of each */
+#define ARRAY  (4u * LANES * 320u) /* bytes of each */
 
 /* Inputs and results of 32 lanes. */
 typedef struct warp_run {
@@ -17,6 +17,7 @@ typedef struct warp_run {
     uint32_t      word[LANES][COALESCE_MAX_WORDS]; /* stored */
     uint32_t      result[LANES][COALESCE_MAX_WORDS];
     uint32_t      mask;
+    uint32_t      special[4];
     uint32_t      local; /* lanes whose addresses are not global */
     unsigned char memory[2][ARRAY];
     uint64_t      low, high; /* loads below and stores beyond these offsets are errors */
@@ -65,6 +66,7 @@ static uint64_t compute(const warp_run *run, const coalesce_op *op, uint32_t lan
     switch (op->kind) {
     case COALESCE_OP_MASK:    return run->mask;
     case COALESCE_OP_LANE:    return lane;
+    case COALESCE_OP_SPECIAL: return run->special[op->immediate];
     case COALESCE_OP_ADDRESS: return run->address[op->immediate][lane];
     case COALESCE_OP_WORD:    return run->word[lane][op->immediate];
     case COALESCE_OP_ADD:
@@ -201,9 +203,14 @@ static void prepare(const coalesce_record *record, uint32_t shift)
     assert_int_equal(coalesce_warp_make(record, &list), 1);
 }
 
-static uint32_t all_of(uint32_t words)
+static uint64_t all_of(uint32_t words)
 {
-    return UINT32_MAX >> (32 - words);
+    return UINT64_MAX >> (64 - words);
+}
+
+static uint64_t random_words(void)
+{
+    return (uint64_t)random_word() << 32 | random_word();
 }
 
 static uint32_t word_at(int side, uint64_t at)
@@ -248,7 +255,7 @@ static void test_loads_of_every_size_with_holes(void **state)
             coalesce_record record = { .kind = COALESCE_LOADS, .words = words, .is_global = 1,
                                        .offset = { 4 * ((int64_t)i - 8), 0 } };
 
-            record.covered = 1u | 1u << (words - 1) | (random_word() & all_of(words));
+            record.covered = 1u | (uint64_t)1 << (words - 1) | (random_words() & all_of(words));
             record.covered = (i == 0) ? all_of(words) : record.covered;
             record.is_wide = is_wide(words) && (i == 0);
             prepare(&record, 0);
@@ -286,15 +293,15 @@ static void test_stores_with_holes(void **state)
     uint32_t             most = 0;
 
     (void)state;
-    for (uint32_t words = 2; words <= COALESCE_MAX_WORDS; words++) {
+    for (uint32_t words = 2; words <= COALESCE_MAX_UNITS; words++) {
         for (uint32_t i = 0; i < 32; i++) {
             coalesce_record record = { .kind = COALESCE_STORES, .words = words, .is_global = 1,
                                        .offset = { 4 * ((int64_t)i - 8), 0 } };
 
-            record.covered = 1u | (random_word() & random_word() & all_of(words));
+            record.covered = 1u | (random_words() & random_words() & all_of(words));
             if (i % 2 == 0) { /* whole units */
-                record.covered |= record.covered << 1 & 0xaaaaaaaau & all_of(words);
-                record.covered |= record.covered << 2 & 0xccccccccu & all_of(words);
+                record.covered |= record.covered << 1 & 0xaaaaaaaaaaaaaaaau & all_of(words);
+                record.covered |= record.covered << 2 & 0xccccccccccccccccu & all_of(words);
             }
             prepare(&record, coalesce_record_align(&record));
             memcpy(before, run.memory[0], sizeof(before));
@@ -415,6 +422,8 @@ static void test_guard_of_alignment(void **state)
                 record.is_wide = (i == 1) && is_wide(words);
                 prepare(&record, shift);
                 assert_int_equal(run_warp(&run), shift % coalesce_record_align(&record) == 0);
+                prepare(&record, 4 * words); /* from the array's second record on */
+                assert_true(run_warp(&run));
             }
         }
     }
@@ -436,6 +445,27 @@ static void test_guard_of_narrow_fields(void **state)
                 assert_int_equal(run_warp(&run), shift == 0);
             }
         }
+    }
+}
+
+/* 227 KiB are shared by blocks that have 1 KiB more than they ask for. */
+static void test_guard_of_threads(void **state)
+{
+    static const struct { uint32_t block[3], bytes; int fits; } cases[] = {
+        { { 64, 1, 1 }, 0, 1 },         { { 64, 1, 1 }, 18304, 1 }, { { 64, 1, 1 }, 18305, 0 },
+        { { 32, 8, 1 }, 46080, 1 },     { { 256, 1, 1 }, 80000, 0 }, { { 8, 4, 2 }, 18305, 0 },
+        { { 1024, 1, 1 }, 232448, 1 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
+        coalesce_record record = copy_of(9);
+
+        record.threads = 768;
+        prepare(&record, 0);
+        memcpy(run.special, cases[i].block, sizeof(cases[i].block));
+        run.special[3] = cases[i].bytes;
+        assert_int_equal(run_warp(&run), cases[i].fits);
     }
 }
 
@@ -510,6 +540,7 @@ int main(void)
         cmocka_unit_test(test_guards_of_the_warp),
         cmocka_unit_test(test_guard_of_alignment),
         cmocka_unit_test(test_guard_of_narrow_fields),
+        cmocka_unit_test(test_guard_of_threads),
         cmocka_unit_test(test_guard_of_overlap),
         cmocka_unit_test(test_nothing_is_computed_twice_or_for_nothing),
     };

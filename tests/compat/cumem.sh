@@ -95,10 +95,12 @@ if [ -n "$NVCC" ]; then
     for calls in 1 24; do
         {
             echo '#include "allocator.cuh"'
-            echo '__global__ void kernel(void **p, size_t n) { thread_pool::pool_init(n);'
+            echo '__global__ void kernel(void **p, size_t n) {'
+            echo 'thread_pool::pool_init(n); glob_pool::pool_init(p, n);'
             i=0
             while [ $i -lt $calls ]; do
                 echo "p[$i] = thread_pool::pmalloc($i + n);"
+                echo "p[$i] = glob_pool::pmalloc($i + n); glob_pool::pfree(p[$i]);"
                 i=$((i + 1))
             done
             echo '}'
@@ -111,6 +113,6 @@ if [ -n "$NVCC" ]; then
     all=$(grep -c ';' "$tmp/calls24.ptx")
     echo "$all lines, $one for one call" >"$tmp/log"
     [ "$all" -lt $((4 * one)) ]
-    result "24 calls of pmalloc" $?
+    result "24 calls of pmalloc in two pools" $?
 fi
 exit $failed

@@ -240,6 +240,26 @@ build() {
 cp -R "$top_srcdir/include/shpool/compat/." "$tree/"
 sed -n '/^    sed -i /p' "$top_srcdir/doc/COMPAT.md" >"$tmp/sync.sh"
 (cd "$tmp" && sh sync.sh) || failed=1
+
+# MGPU's states vote in three forms.  After the commands each names the lanes that vote: with a
+# mask of a whole warp, the others are waited for without end.
+mkdir -p "$tmp/states/mgpu/device"
+cat >"$tmp/states/mgpu/device/ctasegscan.cuh" <<'EOF'
+bits = __ballot(0 != shared[tid]);
+bits = ballot(0 != shared[tid]);
+bits = ballot(0 != shared[tid], (1 << NumWarps) - 1);
+EOF
+(cd "$tmp/states" && sh ../sync.sh)
+if [ "$(grep -c '_sync(0xffffffff >> (32 - NumWarps), 0 != shared\[tid\])' \
+    "$tmp/states/mgpu/device/ctasegscan.cuh")" = 1 ] &&
+    [ "$(grep -c ' ballot(0 != shared\[tid\], [(0]' "$tmp/states/mgpu/device/ctasegscan.cuh")" = 2 ]
+then
+    echo "ok   votes of a part of a warp name its lanes"
+else
+    echo "FAIL votes of a part of a warp:"
+    cat "$tmp/states/mgpu/device/ctasegscan.cuh"
+    failed=1
+fi
 build "beside MGPU's algorithms" "-I$tree"
 build "beside MGPU's algorithms, debug" "-I$tree -D_DEBUG"
 build "alone" "-DALONE -I$top_srcdir/include/shpool/compat"

@@ -5,7 +5,6 @@
 #include <vector>
 
 #if defined(ALONE)
-#include "util/mgpucontext.h"
 #include "device/launchbox.cuh"
 #else
 #include "moderngpu.cuh"
@@ -31,6 +30,7 @@ template <typename Tuning> MGPU_LAUNCH_BOUNDS void Tuned(int *out)
 static bool TunedRuns(CudaContext &context)
 {
     int2             launch = Box::GetLaunchParams(context);
+    int              version = 300;
     MGPU_MEM(int)    out    = context.Fill<int>(1, 0);
     std::vector<int> host;
 
@@ -38,7 +38,7 @@ static bool TunedRuns(CudaContext &context)
     MGPU_SYNC_CHECK("Tuned");
     out->ToHost(host);
     return (host[0] == launch.x * 1000 + launch.y * 10 + 3) &&
-           (Box::GetLaunchParams(300).y == 9) && (Box::GetLaunchParams(200).y == 7);
+           (Box::GetLaunchParams(version).y == 9) && (Box::GetLaunchParams(200).y == 7);
 }
 
 /* Events, timers, properties: CUDA's runtime is linked. */

@@ -75,6 +75,11 @@ void test_plain_pointers_are_copied(void **)
     assert_int_equal(copyDtoD(b->get(), (const short *)a->get(), 3), cudaSuccess);
     assert_int_equal(copyDtoH(host, (const short *)b->get(), 3), cudaSuccess);
     assert_int_equal(host[2], 7);
+    b->FromHost(std::vector<short>(3));
+    assert_int_equal(copyDtoD(b->get(), (const short *)a->get(), 3, context->Stream()),
+                     cudaSuccess);
+    assert_int_equal(copyDtoH(host, (const short *)b->get(), 3), cudaSuccess);
+    assert_int_equal(host[2], 7);
     host[0] = 9;
     assert_int_equal(copyHtoD(a->get(), host), cudaSuccess);
     assert_int_equal(copyDtoH(host.data(), (const short *)a->get(), 1), cudaSuccess);
@@ -140,6 +145,7 @@ void test_rand(void **)
 {
     for (int i = 0; i < 100; i++) {
         assert_in_range(Rand(3, 5), 3, 5);
+        assert_in_range(Rand(3, short(5)) + Rand(char(3), 5), 6, 10);
         assert_true(Rand(0.0, 1.0) < 1.0);
         assert_in_range(Rand<short>(1, 2), 1, 2);
     }
@@ -218,10 +224,18 @@ void test_bad_formats_are_refused(void **)
         }
     }
     try {
-        FormatOpMaskBit op("%d");
+        (void)FormatOpMaskBit("%d")(0, 5);
         fail();
     } catch (const CudaException &e) {
         assert_non_null(std::strstr(e.what(), "%c"));
+    }
+    for (const char *format : {"%d", "%s%s", "%s %d", "text", "%*s"}) {
+        try {
+            (void)FormatOpPrintf(format)(0, "text");
+            fail_msg("%s was taken", format);
+        } catch (const CudaException &e) {
+            assert_non_null(std::strstr(e.what(), "%s"));
+        }
     }
 }
 

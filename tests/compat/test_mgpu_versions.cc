@@ -304,9 +304,20 @@ void test_marks_anywhere_in_the_text(void **)
                         "    0:  %*5 % 6 %*7 \n");
     assert_string_equal(FormatArrayOp(*mem, 2, FormatOpPrintf("%d"), 10).c_str(),
                         "    0:  5 6 \n");
+    const char     *words[] = {"a", "b"};
+    FormatOpPrintf  word    = "%3s%%";
+    FormatOpMaskBit bit;
+    FormatOpMarkArray last("%c%d", marks, 2);
+
+    assert_string_equal(FormatArrayOp(words, 2, word, 10).c_str(), "    0:    a%   b% \n");
+    bit.format    = "%c%x"; /* public, as in MGPU */
+    last.marks    = marks + 1;
+    last.numMarks = 1;
+    assert_string_equal(bit(0, 0x8000000au).c_str(), "*a");
+    assert_string_equal(FormatArrayOp(data, last, 10).c_str(), "    0:   5  6 *7 \n");
     for (const char *format : {"%d %c", "%%c%d", "", "100%"}) {
         try {
-            FormatOpMarkArray op(format, marks, 2);
+            (void)FormatOpMarkArray(format, marks, 2)(0, 5);
             fail_msg("%s was taken", format);
         } catch (const CudaException &e) {
             assert_non_null(std::strstr(e.what(), "%c"));
@@ -317,7 +328,8 @@ void test_marks_anywhere_in_the_text(void **)
 void test_small_things(void **)
 {
     assert_int_equal(MGPU_DIV_UP(7, 3), 3);
-    assert_int_equal(MGPU_ROUND_UP_POW2(5, 4), 8);
+    assert_int_equal(MGPU_ROUND_UP(7, 3) + MGPU_ROUND_UP_POW2(5, 4), 17);
+    assert_int_equal(std::list<int>(1, 5).front(), 5); /* by MGPU's headers alone */
     assert_int_equal(MGPU_MIN(2, 3) + MGPU_MAX(2, 3), 5);
     assert_int_equal(MGPU_MAX0(-2) + MGPU_ABS(-2), 2);
     assert_int_equal(MGPU_DIV_ROUND(7, 4) + MGPU_SHIFT_DIV_UP(9, 3), 4);

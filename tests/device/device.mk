@@ -9,7 +9,9 @@ libshpool_tests_la_SOURCES += \
 noinst_HEADERS += \
 	tests/device/base_trial.h \
 	tests/device/buffer_trial.h \
+	tests/device/capture_calls.h \
 	tests/device/fake/driver.h \
+	tests/device/graph_ways.h \
 	tests/device/runtime_fake.h \
 	tests/device/fake/state.h \
 	tests/device/host_memory.h \
@@ -25,6 +27,7 @@ shpool_cmocka_tests += \
 	tests/device/test_buffer_copies \
 	tests/device/test_buffer_faults \
 	tests/device/test_call_faults \
+	tests/device/test_capture \
 	tests/device/test_context \
 	tests/device/test_devices \
 	tests/device/test_end \
@@ -39,6 +42,7 @@ shpool_cmocka_tests += \
 	tests/device/test_host \
 	tests/device/test_messages \
 	tests/device/test_model \
+	tests/device/test_nvtx \
 	tests/device/test_open \
 	tests/device/test_plugin \
 	tests/device/test_print \

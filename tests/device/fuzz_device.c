@@ -15,6 +15,7 @@
  */
 #include "tests/fuzz.h"
 
+#include "device/base/device.h"
 #include "tests/device/fake/state.h"
 
 #include <shpool/device.h>
@@ -62,10 +63,11 @@ static void drop(slot *s, shpool_stream stream)
 static void wait_for_all(void)
 {
     unsigned long fail_in = fake.fail_in;
-    const shpool_driver *cu;
+    const shpool_device *device;
 
     fake.fail_in = 0;
-    FUZZ_EXPECT((shpool_driver_get(&cu) == SHPOOL_OK) && (cu->context_sync() == CU_SUCCESS));
+    FUZZ_EXPECT((shpool_device_get(0, &device) == SHPOOL_OK) &&
+                (shpool_device_wait(device) == CU_SUCCESS));
     fake.fail_in = fail_in;
 }
 

@@ -8,7 +8,11 @@
 int cudaGetDevice(int *device_p);
 int cudaSetDevice(int device);
 int cudaStreamSynchronize(shpool_stream stream);
+int cudaStreamIsCapturing(shpool_stream stream, int *status);
+int cudaThreadExchangeStreamCaptureMode(int *mode);
+int cudaGetLastError(void);
 const char *cudaGetErrorString(int code);
+const char *cudaGetErrorName(int code);
 
 static int sync_fails;
 
@@ -33,6 +37,30 @@ int cudaStreamSynchronize(shpool_stream stream)
         return 700;
     }
     return cu->stream_sync(stream);
+}
+
+int cudaStreamIsCapturing(shpool_stream stream, int *status)
+{
+    const shpool_driver *cu;
+
+    return (shpool_driver_get(&cu) == SHPOOL_OK) ? cu->stream_capturing(stream, status) : 700;
+}
+
+int cudaThreadExchangeStreamCaptureMode(int *mode)
+{
+    const shpool_driver *cu;
+
+    return (shpool_driver_get(&cu) == SHPOOL_OK) ? cu->capture_mode(mode) : 700;
+}
+
+int cudaGetLastError(void)
+{
+    return 0;
+}
+
+const char *cudaGetErrorName(int code)
+{
+    return (code == 700) ? "cudaErrorIllegalAddress" : "cudaErrorUnknown";
 }
 
 const char *cudaGetErrorString(int code)
@@ -65,6 +93,15 @@ int fake_runtime_teardown(void **state)
 shpool_stream fake_runtime_stream(int device)
 {
     return fake_stream(device, 1); /* CU_STREAM_NON_BLOCKING */
+}
+
+shpool_stream fake_runtime_capture(int device, int blocking)
+{
+    shpool_stream stream = fake_stream(device, blocking ? CU_STREAM_DEFAULT
+                                                        : CU_STREAM_NON_BLOCKING);
+
+    fake_capture_begin(stream);
+    return stream;
 }
 
 void fake_runtime_work(shpool_stream stream, const void *ptr, size_t bytes)

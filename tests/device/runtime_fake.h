@@ -14,6 +14,7 @@ int fake_runtime_setup(void **state);    /* two devices of 1 GiB, the first of t
 int fake_runtime_teardown(void **state); /* fails if work was out of order, or memory is held */
 
 struct CUstream_st *fake_runtime_stream(int device);
+struct CUstream_st *fake_runtime_capture(int device, int blocking); /* a stream that captures */
 void fake_runtime_work(struct CUstream_st *stream, const void *ptr, size_t bytes);
 void fake_runtime_fail_next_sync(void);
 void fake_runtime_use(int device); /* makes it current */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Captured graphs: their memory serves no other requests during their lifetime. */
 #include "base_trial.h"
+#include "graph_ways.h"
+
+#include <pthread.h>
 
 static shpool_stream stream; /* that captures */
 
@@ -70,6 +73,9 @@ static void test_memory_that_a_graph_leaves_live_stays_until_it_is_freed(void **
     fake_work(SHPOOL_STREAM_LEGACY, ptr, 5000);
     assert_ok(shpool_device_check(allocator));
     put(allocator, ptr, SHPOOL_STREAM_LEGACY);
+    assert_int_equal(5120, stats_of(allocator).pending_bytes);
+    fake_finish_all();
+    assert_ok(shpool_device_trim(allocator, 0));
     assert_int_equal(0, stats_of(allocator).driver_bytes);
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(allocator, ptr, NULL));
     end();
@@ -182,7 +188,7 @@ static void test_the_legacy_stream_is_left_alone_while_a_blocking_stream_capture
     end();
 }
 
-/* The last resort is a wait for the device, and would end the capture. */
+/* The last resort is a wait for the device, which ends no capture. */
 static void test_out_of_memory_ends_no_capture(void **state)
 {
     void *ptr;
@@ -194,13 +200,10 @@ static void test_out_of_memory_ends_no_capture(void **state)
     (void)get(allocator, 1000, stream);
     assert_int_equal(SHPOOL_ERR_NO_MEMORY,
                      shpool_device_malloc(allocator, 1024 * MIB, SHPOOL_STREAM_LEGACY, &ptr));
-    assert_int_equal(0, fake_calls(FAKE_CALL_context_sync));
+    assert_true(fake_calls(FAKE_CALL_memory_free) + fake_calls(FAKE_CALL_host_free) > 0);
     assert_int_equal(SHPOOL_ERR_NO_MEMORY,
                      shpool_device_malloc(allocator, 1024 * MIB, stream, &ptr));
     (void)fake_capture_end(stream);
-    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
-                     shpool_device_malloc(allocator, 1024 * MIB, stream, &ptr));
-    assert_int_equal(1, fake_calls(FAKE_CALL_context_sync)); /* open, but no stream captures */
     assert_ok(shpool_device_capture_end(allocator, 1, 2));
     end();
 }
@@ -301,6 +304,230 @@ static void test_a_question_that_fails_ends_no_capture(void **state)
     end();
 }
 
+/* ---- every way of a block, and who may have its memory next ---- */
+
+typedef struct trial {
+    shpool_stream stream[GRAPH_STREAMS];
+    size_t bytes;
+    void *ptr;          /* the block */
+    uint64_t pool;
+    unsigned captures;
+    int open;
+} trial;
+
+static void begin_capture(trial *t, uint64_t pool)
+{
+    t->pool = pool;
+    t->open = 1;
+    assert_ok(shpool_device_capture_begin(allocator, pool, 1));
+    fake_capture_begin(t->stream[GRAPH_HOME]);
+}
+
+/* And the graph is launched, twice, and waited for. */
+static void end_capture(trial *t)
+{
+    unsigned graph = fake_capture_end(t->stream[GRAPH_HOME]);
+    const shpool_driver *cu;
+
+    assert_ok(shpool_device_capture_end(allocator, t->pool, 1));
+    fake_launch(graph, t->stream[GRAPH_HOME]);
+    fake_launch(graph, t->stream[GRAPH_HOME]);
+    assert_ok(shpool_driver_get(&cu));
+    assert_int_equal(CU_SUCCESS, cu->stream_sync(t->stream[GRAPH_HOME]));
+    t->captures++;
+    t->open = 0;
+}
+
+static const char *step(trial *t, const char *at)
+{
+    shpool_stream s = strchr("murf", at[0]) ? t->stream[at[1] - '0'] : NULL;
+    void *none;
+
+    switch (at[0]) {
+    case 'm': t->ptr = get(allocator, t->bytes, s); break;
+    case 'u': fake_work(s, t->ptr, t->bytes); break;
+    case 'r': assert_ok(shpool_device_record_stream(allocator, t->ptr, s)); break;
+    case 'f': put(allocator, t->ptr, s); break;
+    case '(': begin_capture(t, 1); break;
+    case '[': begin_capture(t, 2); break;
+    case ')': end_capture(t); break;
+    case '+': fake_capture_join(t->stream[GRAPH_FORKED], t->stream[GRAPH_HOME]); break;
+    case '-': fake_capture_join(t->stream[GRAPH_HOME], t->stream[GRAPH_FORKED]); break;
+    case 'o':
+        assert_int_equal(SHPOOL_ERR_NO_MEMORY,
+                         shpool_device_malloc(allocator, (size_t)1 << 40,
+                                              t->stream[GRAPH_OUTSIDE], &none));
+        break;
+    default: fake_finish_all(); break;
+    }
+    return at + (s != NULL) + 1;
+}
+
+/* Every other call, for live memory and for the block, which is free. */
+static void try_calls(void *live, void *gone, shpool_stream s)
+{
+    shpool_device_handle handle;
+    void *base;
+    size_t bytes;
+
+    assert_ok(shpool_device_base(allocator, live, &base, &bytes));
+    assert_ok(shpool_device_record_stream(allocator, live, s)); /* its own */
+    assert_int_equal(SHPOOL_ERR_UNSUPPORTED, shpool_device_export(allocator, live, &handle));
+    if (gone != live) {
+        shpool_status status = shpool_device_free(allocator, gone, s);
+
+        assert_true((status == SHPOOL_ERR_DOUBLE_FREE) || (status == SHPOOL_ERR_INVALID));
+        assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_record_stream(allocator, gone, s));
+        assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_base(allocator, gone, &base, &bytes));
+    }
+    assert_ok(shpool_device_trim(allocator, 0));
+    assert_ok(shpool_device_check(allocator));
+    assert_true(live_bytes(allocator) > 0);
+    assert_int_equal(0, stats_of(allocator).driver_bytes < live_bytes(allocator));
+}
+
+static void try_way(const graph_way *w, size_t bytes, unsigned ask)
+{
+    trial t = { .bytes = bytes };
+    shpool_stream s;
+    void *ptr;
+
+    for (unsigned i = 0; i < GRAPH_STREAMS; i++) {
+        t.stream[i] = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    }
+    for (const char *at = w->steps; *at != '\0';) {
+        at = step(&t, at);
+    }
+    s = t.stream[w->asks[ask] - '0'];
+    ptr = get(allocator, bytes, s);
+    if ((ptr == t.ptr) != (w->get[ask] == 'y')) {
+        fail_msg("%s, %zu bytes: stream %c %s the same memory", w->steps, bytes, w->asks[ask],
+                 (ptr == t.ptr) ? "has" : "has not");
+    }
+    fake_work(s, ptr, bytes);
+    try_calls(ptr, t.ptr, s);
+    put(allocator, ptr, s);
+    if (t.open) {
+        end_capture(&t);
+    }
+    if (fake_violations() > 0) {
+        fail_msg("%s, %zu bytes, stream %c: %s", w->steps, bytes, w->asks[ask],
+                 fake_first_violation());
+    }
+    for (unsigned i = 0; i < GRAPH_STREAMS; i++) {
+        assert_ok(shpool_device_stream_retire(allocator, t.stream[i]));
+    }
+    fake_finish_all();
+    for (unsigned i = 0; i < t.captures; i++) {
+        t.pool = ((i > 0) && (strchr(w->steps, '[') != NULL)) ? 2 : 1;
+        assert_ok(shpool_device_capture_release(allocator, t.pool, 1));
+    }
+    assert_ok(shpool_device_trim(allocator, 0));
+    assert_int_equal(0, stats_of(allocator).driver_bytes);
+}
+
+static void test_memory_of_a_graph_goes_to_streams_in_order_only(void **state)
+{
+    static const char *const specs[] = { "bins", "bins:stable=1",
+                                         "stats|limit:bytes=2000G|lock|bins" };
+    static const size_t sizes[] = { 4096, 3 * MIB, 40 * MIB };
+
+    (void)state;
+    for (size_t s = 0; s < SHPOOL_ARRAY_COUNT(specs) * SHPOOL_ARRAY_COUNT(sizes); s++) {
+        for (size_t i = 0; i < GRAPH_WAYS; i++) {
+            for (unsigned ask = 0; graph_ways[i].asks[ask] != '\0'; ask++) {
+                begin(specs[s % SHPOOL_ARRAY_COUNT(specs)]);
+                try_way(&graph_ways[i], sizes[s / SHPOOL_ARRAY_COUNT(specs)], ask);
+                end();
+            }
+        }
+    }
+}
+
+static void test_new_memory_for_a_capture_without_a_pool_is_refused(void **state)
+{
+    static const char *const specs[] = { "bins", "bins:stable=1", "buckets", "simple" };
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(specs); i++) {
+        void *ptr;
+
+        begin_with(specs[i], CU_STREAM_NON_BLOCKING);
+        fake_capture_begin(stream);
+        assert_int_equal(SHPOOL_ERR_CAPTURE,
+                         shpool_device_malloc(allocator, 3 * MIB, stream, &ptr));
+        assert_detail((i < 2) ? "shpool_device_capture_begin()" : "use bins or async");
+        put(allocator, get(allocator, 3 * MIB, NULL), NULL);
+        (void)fake_capture_end(stream);
+        put(allocator, get(allocator, 3 * MIB, stream), stream);
+        end();
+    }
+}
+
+/* The driver gives the memory of a graph to its later nodes. */
+static void test_async_orders_streams_within_the_graph(void **state)
+{
+    shpool_stream other;
+    shpool_stream outside;
+    void *ptr;
+
+    (void)state;
+    begin_with("async", CU_STREAM_NON_BLOCKING);
+    other = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    outside = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    fake_capture_begin(stream);
+    ptr = get(allocator, 3 * MIB, stream);
+    fake_capture_join(other, stream);
+    fake_work(other, ptr, 3 * MIB);
+    assert_ok(shpool_device_record_stream(allocator, ptr, other));
+    assert_int_equal(SHPOOL_ERR_CAPTURE, shpool_device_free(allocator, ptr, outside));
+    assert_detail("a stream of that capture");
+    put(allocator, ptr, stream);
+    fake_launch(fake_capture_end(stream), stream);
+    shpool_device_allocator_unref(allocator);
+    (void)fake_stop();
+    assert_string_equal("", fake_first_violation());
+}
+
+/* Two threads capture at once; a third one allocates for the second capture. */
+static void *capture_too(void *other)
+{
+    fake_set_current(0);
+    assert_ok(shpool_device_capture_begin(allocator, 2, 2));
+    fake_capture_begin(other);
+    put(allocator, get(allocator, 3 * MIB, other), other);
+    return NULL;
+}
+
+static void test_a_capture_keeps_to_its_pool_whichever_thread_allocates(void **state)
+{
+    shpool_stream other;
+    pthread_t thread;
+    unsigned graph;
+    void *ptr;
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    other = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    assert_ok(shpool_device_capture_begin(allocator, 1, 1));
+    fake_capture_begin(stream);
+    put(allocator, get(allocator, 3 * MIB, stream), stream);
+    assert_int_equal(0, pthread_create(&thread, NULL, capture_too, other));
+    pthread_join(thread, NULL);
+    ptr = get(allocator, 3 * MIB, other); /* by the thread that opened the first pool */
+    fake_work(other, ptr, 3 * MIB);
+    put(allocator, ptr, other);
+    (void)fake_capture_end(stream);
+    graph = fake_capture_end(other);
+    assert_ok(shpool_device_capture_end(allocator, 1, 1));
+    assert_ok(shpool_device_capture_release(allocator, 1, 1));
+    fake_launch(graph, other); /* its memory is still there */
+    fake_finish_all();
+    assert_ok(shpool_device_capture_end(allocator, 2, 2));
+    assert_ok(shpool_device_capture_release(allocator, 2, 2));
+    end();
+}
+
 static void test_wrong_pools_are_refused(void **state)
 {
     shpool_device_allocator *simple;
@@ -333,6 +560,10 @@ int main(void)
         ON_BOTH(test_a_capture_gets_what_is_idle),
         ON_BOTH(test_a_retired_stream_is_not_asked_about_during_a_capture),
         ON_BOTH(test_a_question_that_fails_ends_no_capture),
+        ON_BOTH(test_memory_of_a_graph_goes_to_streams_in_order_only),
+        ON_BOTH(test_new_memory_for_a_capture_without_a_pool_is_refused),
+        cmocka_unit_test_setup(test_async_orders_streams_within_the_graph, clear_environment),
+        ON_BOTH(test_a_capture_keeps_to_its_pool_whichever_thread_allocates),
         ON_BOTH(test_wrong_pools_are_refused),
     };
 

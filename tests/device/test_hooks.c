@@ -2,6 +2,8 @@
 /* The functions that PyTorch and CuPy call, with the fake driver. */
 #include "tests/unit.h"
 
+#include <pthread.h>
+
 #include "tests/device/fake/driver.h"
 
 #define MiB ((ptrdiff_t)1 << 20)
@@ -247,17 +249,192 @@ static void test_pools_serve_captures(void **state)
     shpool_torch_release_pool(0, id);
 }
 
-static void test_cupy_is_on_the_default_stream(void **state)
+static void test_cupy_s_functions_use_the_shared_allocator(void **state)
 {
     void *ptr = shpool_cupy_malloc(state, 1000, 1);
 
     assert_non_null(ptr);
     assert_int_equal(stats_of(1).live_count, 1);
-    fake_set_current(1);
-    fake_work(SHPOOL_STREAM_LEGACY, ptr, 1000);
     shpool_cupy_free(state, ptr, 1);
     assert_int_equal(stats_of(1).live_count, 0);
     shpool_cupy_free(state, NULL, 0);
+    fake_fail(1, CU_ERROR_STREAM_CAPTURE_UNSUPPORTED); /* the wait, once there is a block */
+    assert_null(shpool_cupy_malloc(state, 1000, 1));
+    fake_fail(0, CU_SUCCESS);
+    assert_int_equal(stats_of(1).live_count, 0);
+}
+
+/* ---- two users, each by any hook and on any kind of stream ---- */
+
+typedef struct hook {
+    const char *name;
+    void *(*take)(shpool_stream stream);
+    void (*give)(void *ptr, shpool_stream stream);
+    int keeps_streams; /* until the memory that was allocated on them is freed */
+} hook;
+
+#define BYTES ((size_t)4 << 20)
+
+static void *torch_take(shpool_stream stream)
+{
+    return shpool_torch_malloc((ptrdiff_t)BYTES, 0, stream);
+}
+
+static void torch_give(void *ptr, shpool_stream stream)
+{
+    shpool_torch_free(ptr, (ptrdiff_t)BYTES, 0, stream);
+}
+
+static void *cupy_take(shpool_stream stream)
+{
+    (void)stream;
+    return shpool_cupy_malloc(NULL, BYTES, 0);
+}
+
+static void cupy_give(void *ptr, shpool_stream stream)
+{
+    (void)stream;
+    shpool_cupy_free(NULL, ptr, 0);
+}
+
+/* The calls of python/shpool/cupy.py; tests/python/test_package.py tests when it makes them. */
+static void *package_take(shpool_stream stream)
+{
+    shpool_device_allocator *allocator;
+    void *ptr = NULL;
+
+    assert_int_equal(SHPOOL_OK, shpool_device_allocator_default(0, &allocator));
+    assert_int_equal(SHPOOL_OK, shpool_device_malloc(allocator, BYTES, stream, &ptr));
+    return ptr;
+}
+
+static void package_give(void *ptr, shpool_stream stream)
+{
+    shpool_device_allocator *allocator;
+
+    assert_int_equal(SHPOOL_OK, shpool_device_allocator_default(0, &allocator));
+    assert_int_equal(SHPOOL_OK, shpool_device_free(allocator, ptr, stream));
+}
+
+static const hook hooks[] = {
+    { "torch", torch_take, torch_give, 1 },
+    { "cupy's function", cupy_take, cupy_give, 0 },
+    { "shpool.cupy", package_take, package_give, 1 },
+};
+
+/* The streams of two users, neither of which waits for the other. */
+typedef enum kind { LEGACY, PER_THREAD, BLOCKING, NON_BLOCKING, GONE, SAME, OF_THREAD } kind;
+
+static const struct pair {
+    const char *name;
+    kind first;
+    kind second;
+} pairs[] = {
+    { "the same", NON_BLOCKING, SAME },
+    { "two blocking", BLOCKING, BLOCKING },
+    { "two non-blocking", NON_BLOCKING, NON_BLOCKING },
+    { "legacy, then blocking", LEGACY, BLOCKING },
+    { "legacy, then non-blocking", LEGACY, NON_BLOCKING },
+    { "non-blocking, then legacy", NON_BLOCKING, LEGACY },
+    { "per thread, then non-blocking", PER_THREAD, NON_BLOCKING },
+    { "blocking, then per thread", BLOCKING, PER_THREAD },
+    { "per thread of two threads", PER_THREAD, OF_THREAD },
+    { "destroyed, then one with its handle", GONE, NON_BLOCKING },
+    { "destroyed, then legacy", GONE, LEGACY },
+};
+
+typedef struct user {
+    const hook *hook;
+    shpool_stream stream;
+} user;
+
+static shpool_stream stream_of(kind of, shpool_stream same)
+{
+    return (of == LEGACY) ? NULL
+         : (of == SAME) ? same
+         : ((of == PER_THREAD) || (of == OF_THREAD)) ? SHPOOL_STREAM_PER_THREAD
+         : fake_stream(0, (of == BLOCKING) ? CU_STREAM_DEFAULT : CU_STREAM_NON_BLOCKING);
+}
+
+/* The kernel still runs when the memory is freed. */
+static void *use_twice(void *one)
+{
+    const user *u = one;
+
+    fake_set_current(0);
+    for (int i = 0; i < 2; i++) {
+        void *ptr = u->hook->take(u->stream);
+
+        assert_non_null(ptr);
+        fake_work(u->stream, ptr, BYTES);
+        u->hook->give(ptr, u->stream);
+    }
+    return NULL;
+}
+
+static void destroy(shpool_stream stream)
+{
+    shpool_device_allocator *allocator;
+
+    assert_int_equal(SHPOOL_OK, shpool_device_allocator_default(0, &allocator));
+    assert_int_equal(SHPOOL_OK, shpool_device_stream_retire(allocator, stream));
+    fake_stream_destroy(stream);
+}
+
+static void use_on_both(const hook *h, const hook *other, const struct pair *pair)
+{
+    user first = { h, stream_of(pair->first, NULL) };
+    user second = { other, NULL };
+    void *ptr = h->take(first.stream);
+    pthread_t thread;
+
+    assert_non_null(ptr);
+    fake_work(first.stream, ptr, BYTES);
+    if ((pair->first == GONE) && !h->keeps_streams) {
+        fake_stream_destroy(first.stream);
+    }
+    h->give(ptr, first.stream);
+    if ((pair->first == GONE) && h->keeps_streams) {
+        destroy(first.stream);
+    }
+    second.stream = stream_of(pair->second, first.stream);
+    if (pair->second == OF_THREAD) {
+        assert_int_equal(0, pthread_create(&thread, NULL, use_twice, &second));
+        assert_int_equal(0, pthread_join(thread, NULL));
+    } else {
+        (void)use_twice(&second);
+    }
+    if (pair->first != GONE) {
+        (void)use_twice(&first);
+    }
+}
+
+static void test_no_hook_reuses_memory_without_an_order(void **state)
+{
+    static const char *const specs[] = { "bins", "bins:memory=driver", "bins:reuse=done", "buckets",
+                                         "async", "simple" };
+    const size_t users = SHPOOL_ARRAY_COUNT(hooks);
+    const size_t cases = users * users * SHPOOL_ARRAY_COUNT(pairs);
+
+    (void)state;
+    for (size_t i = 0; i < 2 * SHPOOL_ARRAY_COUNT(specs) * cases; i++) {
+        const hook *h = &hooks[i % users];
+        const hook *other = &hooks[i / users % users];
+        const struct pair *pair = &pairs[i / (users * users) % SHPOOL_ARRAY_COUNT(pairs)];
+        const char *spec = specs[i / cases % SHPOOL_ARRAY_COUNT(specs)];
+        int scarce = (i >= SHPOOL_ARRAY_COUNT(specs) * cases); /* memory must be reused */
+
+        (void)fake_stop();
+        setenv("SHPOOL_DEVICE_ALLOCATOR", spec, 1);
+        shpool_config_reload();
+        fake_start(1, (uint64_t)(scarce ? 8 : 512) * MiB);
+        fake_set_current(0);
+        use_on_both(h, other, pair);
+        if (fake_violations() != 0) {
+            fail_msg("%s, then %s, over %s, streams: %s%s: %s", h->name, other->name, spec,
+                     pair->name, scarce ? ", little memory" : "", fake_first_violation());
+        }
+    }
 }
 
 #define TEST(_name) cmocka_unit_test_setup_teardown(_name, setup, teardown)
@@ -274,7 +451,8 @@ int main(void)
         TEST(test_the_memory_fraction_is_a_limit),
         TEST(test_the_memory_fraction_is_a_limit_of_other_bases),
         TEST(test_pools_serve_captures),
-        TEST(test_cupy_is_on_the_default_stream),
+        TEST(test_cupy_s_functions_use_the_shared_allocator),
+        TEST(test_no_hook_reuses_memory_without_an_order),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

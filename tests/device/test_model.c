@@ -5,6 +5,8 @@
  */
 #include "trial.h"
 
+#include "device/base/page_map.h"
+
 #define SLOTS      300u
 #define STREAMS    12u
 #define OPERATIONS 1000000u
@@ -14,6 +16,8 @@ typedef struct slot {
     char *ptr;
     size_t bytes;
     shpool_stream stream; /* whose work on it came last, ordered after all before it */
+    char *base;           /* from shpool_device_base() when it was allocated, or NULL */
+    size_t reach;
 } slot;
 
 typedef struct model {
@@ -75,6 +79,33 @@ static void check_overlap(const model *m, const slot *fresh)
     }
 }
 
+static void check_mapped(const slot *s, const char *at)
+{
+    if (fake_access(at) == 0) {
+        fail_msg("%p, of %zu bytes from %p around %p, is not mapped", (void *)at, s->reach,
+                 (void *)s->base, (void *)s->ptr);
+    }
+}
+
+/* A registration needs all of what shpool_device_base() told for a slot, as long as it is live. */
+static void check_base(const slot *s)
+{
+    for (size_t at = 0; at < s->reach; at += SHPOOL_PAGE_BYTES) {
+        check_mapped(s, s->base + at);
+    }
+    check_mapped(s, s->base + s->reach - 1);
+}
+
+static void ask_base(const model *m, slot *s)
+{
+    void *base;
+
+    assert_ok(shpool_device_base(m->allocator, s->ptr + s->bytes - 1, &base, &s->reach));
+    s->base = base;
+    assert_true((s->base <= s->ptr) && (s->ptr + s->bytes <= s->base + s->reach));
+    check_base(s);
+}
+
 static void do_malloc(model *m, slot *s)
 {
     void *ptr = NULL;
@@ -95,6 +126,9 @@ static void do_malloc(model *m, slot *s)
     *s = (slot){ .ptr = ptr, .bytes = bytes, .stream = stream };
     check_overlap(m, s);
     fake_work(stream, ptr, bytes);
+    if (m->large || (draw(m, 64) == 0)) {
+        ask_base(m, s);
+    }
 }
 
 /* On its stream, on another one that was ordered, or with a user that was only named. */
@@ -112,6 +146,9 @@ static void do_free(model *m, slot *s)
         } else {
             s->stream = other;
         }
+    }
+    if (s->base != NULL) {
+        check_base(s);
     }
     assert_int_equal(SHPOOL_OK, shpool_device_free(m->allocator, s->ptr, s->stream));
     s->ptr = NULL;
@@ -253,6 +290,7 @@ static void test_bins_moves_memory_in_order(void **state)
     (void)state;
     run_sizes("bins:memory=vmm,wait=0", OPERATIONS / 100, 1000, 1);
     run_sizes("bins:memory=vmm,wait=0,reuse=done", OPERATIONS / 100, 1000, 1);
+    run_sizes("bins:share=1", OPERATIONS / 200, 500, 1);
 }
 
 static void test_bins_keeps_the_order_of_streams(void **state)
@@ -268,6 +306,7 @@ static void test_bins_with_every_option(void **state)
     run("bins:reuse=same", OPERATIONS / 10, 1000);
     run("bins:memory=driver,reuse=done,slab=16M", OPERATIONS / 20, 1000);
     run("bins:memory=driver,soft=32M,capacity=16M", OPERATIONS / 20, 1000);
+    run("bins:nvtx=1,capacity=16M", OPERATIONS / 50, 1000);
     run("bins:memory=vmm,reuse=done", OPERATIONS / 20, 1000);
     run("bins:memory=vmm,soft=32M,capacity=16M", OPERATIONS / 20, 1000);
 }

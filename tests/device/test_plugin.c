@@ -123,6 +123,20 @@ static void test_plugins_that_do_not_fit_are_refused_as_a_whole(void **state)
     refused("#define NAME \"No Name\"\n", SHPOOL_ERR_INVALID, "No Name");
 }
 
+static void test_file_that_is_cut_off_is_refused(void **state)
+{
+    char path[2 * TRIAL_PATH_BYTES];
+    struct stat whole;
+
+    (void)state;
+    compile("cut.so", "");
+    trial_path(path, "cut.so");
+    assert_int_equal(stat(path, &whole), 0);
+    assert_int_equal(truncate(path, whole.st_size / 2), 0);
+    assert_int_equal(SHPOOL_ERR_NOT_FOUND, load("cut.so"));
+    assert_detail("cut off");
+}
+
 /* The FIFO has no writer: dlopen() would wait, and alarm() would end the test. */
 static void test_fifo_is_refused(void **state)
 {
@@ -193,6 +207,7 @@ int main(void)
         TEST(test_a_plugin_s_base_and_layer_serve),
         TEST(test_a_plugin_s_layer_stands_on_what_is_built_in),
         TEST(test_plugins_that_do_not_fit_are_refused_as_a_whole),
+        TEST(test_file_that_is_cut_off_is_refused),
         TEST(test_fifo_is_refused),
         TEST(test_memory_that_runs_out),
     };

@@ -128,7 +128,7 @@ static void test_idle_memory_moves_without_a_wait(void **state)
     large = get(allocator, 100 * MIB, stream);
     fake_work(stream, large, 100 * MIB);
     assert_int_equal(8, CALLS(granule_create)); /* little more than the peak of live bytes */
-    assert_int_equal(0, CALLS(granule_unmap) + CALLS(granule_release) + CALLS(context_sync) +
+    assert_int_equal(0, CALLS(granule_unmap) + CALLS(granule_release) + CALLS(memory_free) +
                      CALLS(stream_sync) + CALLS(event_sync));
     assert_int_equal(216 * MIB, stats_of(allocator).driver_bytes);
     put(allocator, large, stream);
@@ -154,7 +154,7 @@ static void test_memory_in_use_moves_for_its_stream_only(void **state)
         fake_forget_calls();
         large = get(allocator, 100 * MIB, wants);
         fake_work(wants, large, 100 * MIB);
-        assert_int_equal(0, CALLS(granule_unmap) + CALLS(context_sync));
+        assert_int_equal(0, CALLS(granule_unmap) + CALLS(memory_free));
         assert_int_equal((i == 0) ? 216 * MIB : 300 * MIB, stats_of(allocator).driver_bytes);
         assert_ok(shpool_device_check(allocator));
         put(allocator, large, wants);
@@ -292,7 +292,7 @@ static void test_trim_waits_for_what_is_in_use(void **state)
     fake_work(stream, ptr, 20 * MIB);
     put(allocator, ptr, stream);
     assert_ok(shpool_device_trim(allocator, 0));
-    assert_int_equal(1, CALLS(context_sync));
+    assert_int_equal(1, CALLS(memory_free));
     assert_int_equal(0, stats_of(allocator).driver_bytes);
     assert_int_equal(0, fake_holds().bytes);
     end();
@@ -313,10 +313,10 @@ static void test_trim_does_not_wait_in_vain(void **state)
     put(allocator, ptr[1], stream);
     fake_work(stream, ptr[0], 3 * MIB);
     assert_ok(shpool_device_trim(allocator, 0));
-    assert_int_equal(1, CALLS(context_sync)); /* for the one granule that lies in it */
+    assert_int_equal(1, CALLS(memory_free)); /* for the one granule that lies in it */
     fake_work(stream, ptr[0], 3 * MIB);
     assert_ok(shpool_device_trim(allocator, 0));
-    assert_int_equal(1, CALLS(context_sync));
+    assert_int_equal(1, CALLS(memory_free));
     assert_int_equal(10 * MIB, stats_of(allocator).driver_bytes);
     put(allocator, ptr[0], stream);
     put(allocator, ptr[2], stream);

@@ -76,22 +76,26 @@ void test_a_reference_of_cuda_mr_allocates_and_frees(void **)
 
 void test_memory_without_a_stream_is_usable_at_once(void **)
 {
-    shpool::memory_resource resource("bins");
-    const cudaStream_t      stream = fake_runtime_stream(0);
-    void                   *first  = resource.allocate(SHPOOL_STREAM_LEGACY, 3 << 20);
-    void                   *ptr;
+    for (int device = 0; device < 2; device++) { /* the first is current */
+        shpool::memory_resource resource("bins", device);
+        const cudaStream_t      stream = fake_runtime_stream(device);
+        void                   *first  = resource.allocate(SHPOOL_STREAM_LEGACY, 3 << 20);
+        void                   *ptr;
 
-    /* work of the legacy stream is ordered before that of `stream` by the wait alone */
-    fake_runtime_work(SHPOOL_STREAM_LEGACY, first, 3 << 20);
-    resource.deallocate(SHPOOL_STREAM_LEGACY, first, 3 << 20);
-    ptr = resource.allocate_sync(3 << 20);
-    assert_ptr_equal(ptr, first);
-    fake_runtime_work(stream, ptr, 3 << 20);
-    cudaStreamSynchronize(stream);
-    resource.deallocate_sync(ptr, 3 << 20);
-    ptr = resource.allocate(1000); /* the other spelling */
-    resource.deallocate(ptr, 1000);
-    assert_int_equal(live(resource), 0);
+        /* work of the legacy stream is ordered before that of `stream` by the wait alone */
+        fake_runtime_use(device);
+        fake_runtime_work(SHPOOL_STREAM_LEGACY, first, 3 << 20);
+        fake_runtime_use(0);
+        resource.deallocate(SHPOOL_STREAM_LEGACY, first, 3 << 20);
+        ptr = resource.allocate_sync(3 << 20);
+        assert_ptr_equal(ptr, first);
+        fake_runtime_work(stream, ptr, 3 << 20);
+        cudaStreamSynchronize(stream);
+        resource.deallocate_sync(ptr, 3 << 20);
+        ptr = resource.allocate(1000); /* the other spelling */
+        resource.deallocate(ptr, 1000);
+        assert_int_equal(live(resource), 0);
+    }
 }
 
 void test_a_wait_that_fails_keeps_nothing(void **)
@@ -105,6 +109,25 @@ void test_a_wait_that_fails_keeps_nothing(void **)
     } catch (const std::bad_alloc &failure) {
         caught = true;
         assert_non_null(strstr(failure.what(), "illegal memory access"));
+    }
+    assert_true(caught);
+    assert_int_equal(live(resource), 0);
+}
+
+/* The wait for the legacy stream would end the capture of a stream that is ordered with it. */
+void test_a_capture_goes_on(void **)
+{
+    shpool::memory_resource resource("bins");
+    bool                    caught = false;
+
+    (void)fake_runtime_capture(0, 0);
+    resource.deallocate_sync(resource.allocate_sync(4096), 4096);
+    (void)fake_runtime_capture(0, 1);
+    try {
+        (void)resource.allocate_sync(4096);
+    } catch (const std::bad_alloc &failure) {
+        caught = true;
+        assert_non_null(strstr(failure.what(), "legacy default stream"));
     }
     assert_true(caught);
     assert_int_equal(live(resource), 0);
@@ -366,6 +389,7 @@ int main(void)
         UNIT(test_a_reference_of_cuda_mr_allocates_and_frees),
         UNIT(test_memory_without_a_stream_is_usable_at_once),
         UNIT(test_a_wait_that_fails_keeps_nothing),
+        UNIT(test_a_capture_goes_on),
         UNIT(test_refusals_are_bad_alloc_and_say_why),
         UNIT(test_copies_share_one_allocator),
         UNIT(test_a_resource_serves_under_layers),

@@ -1,24 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* binding_kernel.cuh with bitmap inlined. */
 #define SHPOOL_INLINE  bitmap
+#define BINDING_STATICS
 #define BINDING_KERNEL binding_inline_bitmap
 #include "binding_kernel.cuh"
 
-#include "check.h"
-
-#include "binding_run.h"
-
-extern "C" int binding_run_inline_bitmap(const char *allocator, uint32_t *out)
+extern "C" int binding_run_inline_bitmap(const char *spec, uint32_t first,
+                                         uint32_t kernels, uint32_t *out)
 {
-    shpool_pool pool   = {};
-    int         failed = binding_open(allocator, &pool);
+    static const void *const kernel[] = {(const void *)BINDING_KERNEL,
+                                         BINDING_EACH_STATIC(BINDING_POINTER)};
 
-    if (failed == 0) {
-        failed = binding_launch("inline bitmap", (const void *)binding_inline_bitmap, &pool,
-                                out);
-    }
-    (void)shpool_close(&pool);
-    return failed;
+    return binding_run_kernels("inline bitmap", kernel, spec, first, kernels, out);
 }
 
 /* This kernel's pool must not open with another allocator. */

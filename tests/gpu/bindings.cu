@@ -3,30 +3,23 @@
  * One kernel text, three bindings, the same results; and a third party's allocator, registered and
  * opened by name.  Exit code 0: all passed, 1: something failed, 77: no device.
  */
+#define BINDING_STATICS
 #define BINDING_KERNEL binding_table
 #include "binding_kernel.cuh"
 
 #include <cstring>
-
-#include "check.h"
-
-#include "binding_run.h"
 
 extern "C" const shpool_allocator shpool_allocator_own; /* examples/own_allocator */
 
 extern "C" shpool_status binding_open_other_bitmap(const char *other);
 extern "C" shpool_status binding_open_other_thread_first_fit(const char *other);
 
-extern "C" int binding_run_table(const char *allocator, uint32_t *out)
+extern "C" int binding_run_table(const char *spec, uint32_t first, uint32_t kernels, uint32_t *out)
 {
-    shpool_pool pool   = {};
-    int         failed = binding_open(allocator, &pool);
+    static const void *const kernel[] = {(const void *)BINDING_KERNEL,
+                                         BINDING_EACH_STATIC(BINDING_POINTER)};
 
-    if (failed == 0) {
-        failed = binding_launch("binding_table", (const void *)binding_table, &pool, out);
-    }
-    (void)shpool_close(&pool);
-    return failed;
+    return binding_run_kernels("binding_table", kernel, spec, first, kernels, out);
 }
 
 /* The kernel's expected result, for any allocator that serves all requests. */
@@ -38,27 +31,48 @@ static uint32_t expected_sum(uint32_t block, uint32_t thread)
     return words * first + words * (words - 1u) / 2u;
 }
 
-static void compare(const char *binding, const shpool_allocator *allocator,
-                    int (*run)(const char *allocator, uint32_t *out))
+static bool is_right(const char *binding, const shpool_allocator *allocator, const char *spec,
+                     uint32_t first, uint32_t kernels, binding_run *run)
 {
-    static uint32_t out[BINDING_RESULTS];
-    uint32_t        wrong = 0;
-    int             result;
+    static uint32_t out[BINDING_KERNELS * BINDING_RESULTS];
+    bool            right = true;
 
     memset(out, 0xa5, sizeof(out));
-    result = run(allocator->name, out);
-    if (result != 0) {
-        return; /* skipped, or explained and counted already */
+    if (run(spec, first, kernels, out) != 0) {
+        return false; /* skipped, or explained and counted already */
     }
-    for (uint32_t i = 0; i < BINDING_RESULTS; i++) {
-        const uint32_t sum = ((allocator->caps & SHPOOL_CAP_NONE) != 0)
-                                 ? BINDING_NONE
-                                 : expected_sum(i / BINDING_THREADS, i % BINDING_THREADS);
+    for (uint32_t k = 0; k < kernels; k++) {
+        uint32_t wrong = 0;
 
-        wrong += out[i] != sum;
+        for (uint32_t i = 0; i < BINDING_RESULTS; i++) {
+            const uint32_t sum = ((allocator->caps & SHPOOL_CAP_NONE) != 0)
+                                     ? BINDING_NONE
+                                     : expected_sum(i / BINDING_THREADS, i % BINDING_THREADS);
+
+            wrong += out[k * BINDING_RESULTS + i] != sum;
+        }
+        right &= gpu_check(wrong == 0, "%s, %s, kernel %u: %u of %u results are wrong", binding,
+                           spec, first + k, wrong, BINDING_RESULTS);
     }
-    if (gpu_check(wrong == 0, "%s, %s: %u of %u results are wrong", binding, allocator->name, wrong,
-                  BINDING_RESULTS)) {
+    return right;
+}
+
+/* The plain kernel, and pools of all alignments after static arrays of all sizes. */
+static void compare(const char *binding, const shpool_allocator *allocator, binding_run *run)
+{
+    static const uint32_t alignments[] = {16, 32, 128, 256, 1024};
+    bool right = is_right(binding, allocator, allocator->name, 0, 1, run);
+
+    for (uint32_t alignment : alignments) {
+        char spec[96];
+
+        if ((alignment == 16) || ((allocator->caps & SHPOOL_CAP_ALIGNED) != 0)) {
+            (void)std::snprintf(spec, sizeof(spec), "%s:alignment=%u,payload_bytes=%u",
+                                allocator->name, alignment, BINDING_PAYLOAD + 24u * alignment);
+            right = right && is_right(binding, allocator, spec, 1, BINDING_KERNELS - 1u, run);
+        }
+    }
+    if (right) {
         std::printf("%s, %s: passed\n", binding, allocator->name);
     }
 }
@@ -71,7 +85,7 @@ static void test_own_statistics(void)
     shpool_pool        pool   = {};
 
     if (binding_open("own:stats=1", &pool) == 0) {
-        (void)binding_launch("binding_table (own)", (const void *)binding_table, &pool, out);
+        (void)binding_launch("binding_table (own)", (const void *)BINDING_KERNEL, &pool, out);
         (void)gpu_check((shpool_report(&pool, &report) == SHPOOL_OK) &&
                             (report.blocks == BINDING_GRID) &&
                             (report.mallocs == BINDING_RESULTS) &&

@@ -10,10 +10,8 @@
 
 #if defined(BINDING_NO_LTO) || (CUDART_VERSION < 12080)
 
-extern "C" int binding_run_linked(const char *allocator, uint32_t *out)
+extern "C" int binding_run_linked(const char *, uint32_t, uint32_t, uint32_t *)
 {
-    (void)allocator;
-    (void)out;
     std::printf("note: run-time linking is skipped: it needs LTO-IR and CUDA 12.8 or newer\n");
     return 77;
 }
@@ -44,28 +42,32 @@ static int refuses(const shpool_pool *pool)
     return right;
 }
 
-static int launch_library(cudaLibrary_t library, shpool_pool *pool, uint32_t *out)
+static int launch_library(cudaLibrary_t library, uint32_t first, uint32_t kernels,
+                          shpool_pool *pool, uint32_t *out)
 {
-    cudaKernel_t kernel = NULL;
-    int          failed = 1;
+    static const char *const ends[] = {"", BINDING_EACH_STATIC(BINDING_NAME)};
+    int                      failed = 0;
 
-    if (gpu_cuda(cudaLibraryGetKernel(&kernel, library, "binding_linked"),
-                 "cudaLibraryGetKernel") &&
-        gpu_check(shpool_allow_shared(kernel, pool->shared_bytes) == SHPOOL_OK,
-                  "shpool_allow_shared: %s", shpool_last_error())) {
-        failed = binding_launch("binding_linked", (const void *)kernel, pool, out);
+    for (uint32_t i = 0; (i < kernels) && (failed == 0); i++) {
+        cudaKernel_t kernel = NULL;
+        char         name[64];
+
+        (void)std::snprintf(name, sizeof(name), "binding_linked%s", ends[first + i]);
+        failed = gpu_cuda(cudaLibraryGetKernel(&kernel, library, name), "cudaLibraryGetKernel")
+                     ? binding_launch(name, (const void *)kernel, pool, out + i * BINDING_RESULTS)
+                     : 1;
     }
     return gpu_cuda(cudaLibraryUnload(library), "cudaLibraryUnload") ? failed : 1;
 }
 
-extern "C" int binding_run_linked(const char *allocator, uint32_t *out)
+extern "C" int binding_run_linked(const char *spec, uint32_t first, uint32_t kernels, uint32_t *out)
 {
     cudaLibrary_t library = NULL;
     shpool_pool   pool    = {};
     shpool_status status;
     int           failed  = 1;
 
-    if (binding_open(allocator, &pool) != 0) {
+    if (binding_open(spec, &pool) != 0) {
         return 1;
     }
     status = shpool_link_library(shpool_lto_binding_linked.data, shpool_lto_binding_linked.bytes,
@@ -73,9 +75,9 @@ extern "C" int binding_run_linked(const char *allocator, uint32_t *out)
     if (status == SHPOOL_ERR_UNSUPPORTED) {
         std::printf("note: run-time linking is skipped: %s\n", shpool_last_error());
         failed = 77;
-    } else if (gpu_check(status == SHPOOL_OK, "shpool_link_library \"%s\": %s", allocator,
+    } else if (gpu_check(status == SHPOOL_OK, "shpool_link_library \"%s\": %s", spec,
                          shpool_last_error())) {
-        failed = launch_library(library, &pool, out) || !refuses(&pool);
+        failed = launch_library(library, first, kernels, &pool, out) || !refuses(&pool);
     }
     (void)shpool_close(&pool);
     return failed;

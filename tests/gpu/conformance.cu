@@ -142,6 +142,103 @@ static void test_alignments(const shpool_allocator *allocator)
     }
 }
 
+/* Served, or refused for a reason that capabilities, options or the report declare: as
+ * test_every_call_of_every_allocator() of tests/pools/test_conformance.c. */
+static void test_calls(const shpool_allocator *allocator, const char *options, bool clusters)
+{
+    const uint32_t threads  = 96;
+    uint32_t       failures = 0;
+    uint32_t       refusals = 0;
+    shpool_config  want     = {};
+    shpool_pool    pool     = {};
+    char           spec[96];
+
+    spec_of(allocator, options, spec);
+    spec[strlen(spec) - (options[0] == '\0')] = '\0';
+    want.block_threads = threads;
+    want.payload_bytes = threads * 700u;
+    want.alignment     = 64;
+    if (!gpu_check(shpool_open(spec, &want, &pool) == SHPOOL_OK, "open \"%s\": %s", spec,
+                   shpool_last_error())) {
+        return;
+    }
+    for (uint32_t k = 0; k < CALL_COUNT * FREE_COUNT; k++) {
+        const call_row *row  = &call_rows[k / FREE_COUNT];
+        const call_row *form = &free_rows[k % FREE_COUNT];
+        char            what[192];
+
+        if ((row->who != form->who) || ((row->who == CALL_CLUSTER) && !clusters)) {
+            continue;
+        }
+        call_case c = call_case_of(&pool, k / FREE_COUNT, k % FREE_COUNT);
+
+        std::snprintf(what, sizeof(what), "%s, %s and %s", spec, row->name, form->name);
+        run(what, pool, calls, 1, threads, c.mbars + 8u * threads, NULL, c);
+        failures += call_failures(&c, threads);
+        refusals += call_refusals(&c, threads);
+    }
+    if (pool.report != NULL) {
+        shpool_report_data report = {};
+
+        (void)gpu_check((shpool_report(&pool, &report) == SHPOOL_OK) &&
+                            (report.refused.reason == SHPOOL_REFUSED_SIZE),
+                        "%s: reason %u", spec, report.refused.reason);
+        (void)gpu_check((report.failures == failures) && (report.refusals == refusals) &&
+                            (report.live == 0) && (report.bad_frees == 0) &&
+                            (report.corrupt == 0),
+                        "%s: failures %llu, not %u; refusals %llu, not %u; live %llu, bad frees "
+                        "%u, corrupt %u", spec, report.failures, failures, report.refusals,
+                        refusals, report.live, report.bad_frees, report.corrupt);
+    }
+    (void)shpool_close(&pool);
+}
+
+/* Where CUDA's heap serves all, a waiting request waits for it. */
+static void test_waiting_for_the_heap(const shpool_allocator *allocator)
+{
+    shpool_report_data report = {};
+    shpool_config      want   = {};
+    shpool_pool        pool   = {};
+    char               spec[96];
+
+    if ((allocator->caps & SHPOOL_CAP_SPILL) == 0) {
+        return;
+    }
+    spec_of(allocator, "stats=1", spec);
+    want.block_threads = 64;
+    want.payload_bytes = 64;
+    if (gpu_check(shpool_open(spec, &want, &pool) == SHPOOL_OK, "open: %s", shpool_last_error())) {
+        run("wait_for_heap", pool, wait_for_heap, 1, 64, pool.shared_bytes, NULL);
+        (void)gpu_check(shpool_report(&pool, &report) == SHPOOL_OK, "report: %s",
+                        shpool_last_error());
+        (void)gpu_check((report.failures == 1) && (report.refusals == 0) && (report.waits != 0) &&
+                            (report.live == 0),
+                        "%s: failures %llu, refusals %llu, waits %llu, live %llu", spec,
+                        report.failures, report.refusals, report.waits, report.live);
+    }
+    (void)shpool_close(&pool);
+}
+
+static void test_every_call(const shpool_allocator *allocator)
+{
+    int device = 0;
+    int major  = 0;
+
+    if (!gpu_cuda(cudaGetDevice(&device), "cudaGetDevice") ||
+        !gpu_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device),
+                  "cudaDeviceGetAttribute")) {
+        return;
+    }
+    for (const char *options : {"", "stats=1", "check=1,stats=1", "spill=native",
+                                "spill=arena,spill_bytes=64K", "spill=native,stats=1"}) {
+        if (((strstr(options, "check") == NULL) || ((allocator->caps & SHPOOL_CAP_CHECK) != 0)) &&
+            ((strstr(options, "spill") == NULL) || serves(allocator)) &&
+            ((strstr(options, "arena") == NULL) || (allocator->scope != SHPOOL_SCOPE_CLUSTER))) {
+            test_calls(allocator, options, major >= 9);
+        }
+    }
+}
+
 static void test_overhead(const shpool_allocator *allocator)
 {
     static uint32_t sums[4096];
@@ -184,8 +281,13 @@ static void test_statistics(const shpool_allocator *allocator)
     }
     run("counted", pool, counted, 20, 128, pool.shared_bytes, t);
     if (gpu_check(shpool_report(&pool, &report) == SHPOOL_OK, "report: %s", shpool_last_error())) {
-        (void)gpu_check((report.status == SHPOOL_OK) && (report.empty == 0) &&
-                            (report.blocks == 20),
+        /* each block has requested more than can be, which null does not care about */
+        (void)gpu_check((report.status == (((allocator->caps & SHPOOL_CAP_NONE) != 0)
+                                               ? SHPOOL_OK : SHPOOL_ERR_TOO_LARGE)) &&
+                            (report.refusals == (((allocator->caps & SHPOOL_CAP_NONE) != 0)
+                                                     ? report.mallocs : 20u)) &&
+                            (report.refused.bytes > 1u << 30 || pool.largest == 0) &&
+                            (report.empty == 0) && (report.blocks == 20),
                         "%s: status %d, empty %u, blocks %u", spec, report.status, report.empty,
                         report.blocks);
         (void)gpu_check(report.mallocs == t[T_MALLOCS], "%s: %llu mallocs, not %llu", spec,
@@ -224,7 +326,7 @@ struct unfit_case {
 static void test_unfit(const shpool_allocator *allocator)
 {
     static const unfit_case cases[] = {
-        {"misaligned base", 8, 0, 0, 0, SHPOOL_ERR_ALIGNMENT, "the pool's alignment 16"},
+        {"misaligned base", 8, 0, 0, 0, SHPOOL_ERR_ALIGNMENT, "is not a multiple of 16"},
         {"base in global memory", 0, 1, 0, 0, SHPOOL_ERR_INVALID, "is not in shared memory"},
         {"base too far up", 256, 0, 0, 0, SHPOOL_ERR_LAUNCH, "from the pool's base on"},
         {"too many threads", 0, 0, 1, 0, SHPOOL_ERR_LAUNCH,
@@ -247,10 +349,14 @@ static void test_unfit(const shpool_allocator *allocator)
             u.shift, u.global);
         (void)gpu_check((shpool_report(&pool, &report) == SHPOOL_OK) &&
                             (report.status == u.status) && (report.empty == 7) &&
-                            (report.blocks == 0) && (report.mallocs == 0),
-                        "%s, %s: status %d (not %d), empty %u, blocks %u, mallocs %llu", spec,
-                        u.text, report.status, u.status, report.empty, report.blocks,
-                        report.mallocs);
+                            (report.blocks == 0) &&
+                            (report.mallocs == 7u * 2u * (63u + u.more_threads)) &&
+                            (report.failures == report.mallocs) &&
+                            (report.refusals == report.mallocs) &&
+                            (report.refused.reason == SHPOOL_REFUSED_EMPTY),
+                        "%s, %s: status %d (not %d), empty %u, blocks %u, mallocs %llu, failures "
+                        "%llu, refusals %llu", spec, u.text, report.status, u.status, report.empty,
+                        report.blocks, report.mallocs, report.failures, report.refusals);
         (void)gpu_check(strstr(shpool_last_error(), u.detail) != NULL, "%s, %s: \"%s\" lacks "
                         "\"%s\"", spec, u.text, shpool_last_error(), u.detail);
         (void)shpool_close(&pool);
@@ -351,6 +457,8 @@ int main(int argc, char **argv)
         test_groups(allocator);
         test_whole_block_memory(allocator);
         test_alignments(allocator);
+        test_every_call(allocator);
+        test_waiting_for_the_heap(allocator);
         test_statistics(allocator);
         test_bad_frees(allocator);
         test_overruns(allocator);

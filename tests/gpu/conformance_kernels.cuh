@@ -4,7 +4,61 @@
 #ifndef SHPOOL_TESTS_CONFORMANCE_KERNELS_CUH
 #define SHPOOL_TESTS_CONFORMANCE_KERNELS_CUH
 
+#include <shpool/groups.cuh>
+
 #include "trial.h"
+
+/* The calls of groups.cuh, beside those of tests/pools/calls.h. */
+#define CALLS_OF_GROUPS(_) \
+    _(malloc_tile, CALL_WARP, 0, shpool_malloc(heap, call_tile(), bytes)) \
+    _(aligned_malloc_tile, CALL_WARP, CALL_ALIGNS, \
+      shpool_aligned_malloc(heap, call_tile(), alignment, bytes)) \
+    _(realloc_tile, CALL_WARP, CALL_MOVES, shpool_realloc(heap, call_tile(), ptr, bytes)) \
+    _(malloc_wait_tile, CALL_WARP, CALL_WAITS, \
+      shpool_malloc_wait(heap, call_tile(), bytes, attempts)) \
+    _(malloc_threads, CALL_BLOCK, 0, shpool_malloc(heap, call_threads(), bytes)) \
+    _(aligned_malloc_threads, CALL_BLOCK, CALL_ALIGNS, \
+      shpool_aligned_malloc(heap, call_threads(), alignment, bytes)) \
+    _(realloc_threads, CALL_BLOCK, CALL_MOVES, \
+      shpool_realloc(heap, call_threads(), ptr, bytes)) \
+    _(malloc_wait_threads, CALL_BLOCK, CALL_WAITS, \
+      shpool_malloc_wait(heap, call_threads(), bytes, attempts)) \
+    _(malloc_cluster, CALL_CLUSTER, 0, CALL_BY_CLUSTER(shpool_malloc(heap, cluster, bytes))) \
+    _(aligned_malloc_cluster, CALL_CLUSTER, CALL_ALIGNS, \
+      CALL_BY_CLUSTER(shpool_aligned_malloc(heap, cluster, alignment, bytes))) \
+    _(realloc_cluster, CALL_CLUSTER, CALL_MOVES, \
+      CALL_BY_CLUSTER(shpool_realloc(heap, cluster, ptr, bytes))) \
+    _(malloc_wait_cluster, CALL_CLUSTER, CALL_WAITS, \
+      CALL_BY_CLUSTER(shpool_malloc_wait(heap, cluster, bytes, attempts)))
+#define FREES_OF_GROUPS(_) \
+    _(free_tile, CALL_WARP, shpool_free(heap, call_tile(), ptr)) \
+    _(free_threads, CALL_BLOCK, shpool_free(heap, call_threads(), ptr)) \
+    _(free_cluster, CALL_CLUSTER, CALL_FREE_CLUSTER)
+
+SIMT_FN cooperative_groups::thread_block call_threads(void)
+{
+    return cooperative_groups::this_thread_block();
+}
+
+SIMT_FN cooperative_groups::thread_block_tile<32, cooperative_groups::thread_block> call_tile(void)
+{
+    return cooperative_groups::tiled_partition<32>(call_threads());
+}
+
+#if defined(_CG_HAS_CLUSTER_GROUP)
+#define CALL_BY_CLUSTER(_call) \
+    [&](const cooperative_groups::cluster_group &cluster) { \
+        return _call; \
+    }(cooperative_groups::this_cluster())
+#define CALL_FREE_CLUSTER shpool_free(heap, cooperative_groups::this_cluster(), ptr)
+#else
+#define CALL_BY_CLUSTER(_call) NULL
+#define CALL_FREE_CLUSTER
+#endif
+
+#define CALL_ENV                 counts
+#define CALL_EXPECT(_env, _fine) note((_env), E_CALL, !(_fine))
+#include "../pools/calls.h"
 
 /* Blocks have up to 1,024 threads, also where the allocator is inlined. */
 #define KERNEL static __global__ void __launch_bounds__(1024)
@@ -199,6 +253,51 @@ KERNEL limits(shpool_pool pool, uint32_t serves, counts *c)
                                NULL);
     }
     at_rest(pool, heap, c);
+    shpool_fini(heap);
+}
+
+/* One row of calls.h. */
+KERNEL calls(shpool_pool pool, call_case row, counts *c)
+{
+    extern __shared__ __align__(16) unsigned char behind_calls[];
+
+    call_body(&pool, behind_calls, row, c);
+}
+
+#define HEAP_CHUNK 65536u
+
+/* One thread uses up CUDA's heap and frees it later; one of another warp waits for that. */
+KERNEL wait_for_heap(shpool_pool pool, counts *c)
+{
+    extern __shared__ __align__(16) unsigned char behind_full[];
+    __shared__ uint32_t full;
+    shpool_heap heap  = shpool_init(&pool, behind_full);
+    void      **chain = NULL;
+    void      **next  = NULL;
+
+    if (simt_thread_rank() == 0) {
+        full = 0;
+    }
+    __syncthreads();
+    if (simt_thread_rank() == 0) {
+        while ((next = static_cast<void **>(shpool_malloc(heap, HEAP_CHUNK))) != NULL) {
+            *next = chain;
+            chain = next;
+        }
+        note(c, E_EXHAUSTED, chain == NULL);
+        atomicExch(&full, 1u);
+        __nanosleep(100000);
+        for (; chain != NULL; chain = next) {
+            next = static_cast<void **>(*chain);
+            shpool_free(heap, chain);
+        }
+    } else if (simt_thread_rank() == 32u) {
+        while (atomicAdd(&full, 0u) == 0) {
+        }
+        next = static_cast<void **>(shpool_malloc_wait(heap, HEAP_CHUNK, 1000000u));
+        note(c, E_STARVED, next == NULL);
+        shpool_free(heap, next);
+    }
     shpool_fini(heap);
 }
 

@@ -11,30 +11,10 @@
 #include <thread>
 #include <vector>
 
-#include "check.h"
-
-#include <shpool/device.h>
+#include "device_check.cuh"
 
 static const int STREAMS = 8;
 static unsigned  every   = 8; // hand-overs for one with a kernel
-
-// Writes the tag all over, waits a while, and counts the words that another wrote meanwhile.
-__global__ void tag_and_verify(unsigned *words, size_t count, unsigned tag, int spin,
-                               unsigned long long *wrong)
-{
-    for (size_t i = threadIdx.x; i < count; i += blockDim.x) {
-        words[i] = tag;
-    }
-    long long end = clock64() + spin;
-    while (clock64() < end) {
-    }
-    __syncthreads();
-    for (size_t i = threadIdx.x; i < count; i += blockDim.x) {
-        if (static_cast<volatile unsigned *>(words)[i] != tag) {
-            atomicAdd(wrong, 1ull);
-        }
-    }
-}
 
 __global__ void write_tag(unsigned *words, size_t count, unsigned tag)
 {
@@ -61,12 +41,6 @@ struct Random {
         return static_cast<unsigned>((state >> 33) % n);
     }
 };
-
-static bool ok(shpool_status status, const char *what)
-{
-    return gpu_check(status == SHPOOL_OK, "%s: %s: %s", what, shpool_strerror(status),
-                     shpool_last_error());
-}
 
 // One thread: streams of its own, blocks handed from one to the next as fast as it goes.
 static void hand_over(int device, shpool_device_allocator *allocator, unsigned long long operations,

@@ -5,6 +5,7 @@ noinst_HEADERS += \
 	tests/gpu/check.h \
 	tests/gpu/checked.h \
 	tests/gpu/conformance_kernels.cuh \
+	tests/gpu/device_check.cuh \
 	tests/gpu/groups_cg.cuh \
 	tests/gpu/groups_check.cuh \
 	tests/gpu/groups_kernel.cuh \
@@ -22,6 +23,7 @@ EXTRA_DIST += \
 	tests/gpu/bindings.cu \
 	tests/gpu/bindings_linked.cu \
 	tests/gpu/buffers.cu \
+	tests/gpu/capture.cu \
 	tests/gpu/cluster.cu \
 	tests/gpu/conformance.cu \
 	tests/gpu/cxx.cu \
@@ -38,6 +40,7 @@ EXTRA_DIST += \
 	tests/gpu/loadstore_copies.cu \
 	tests/gpu/loadstore_stages.cu \
 	tests/gpu/loadstore_threads.cu \
+	tests/gpu/marks.cu \
 	tests/gpu/python/decode.py \
 	tests/gpu/python/pairs.cu \
 	tests/gpu/python/pools.py \
@@ -60,6 +63,7 @@ shpool_gpu_tests = \
 	tests/gpu/after \
 	tests/gpu/bindings \
 	tests/gpu/buffers \
+	tests/gpu/capture \
 	tests/gpu/cluster \
 	tests/gpu/conformance \
 	tests/gpu/cxx \
@@ -68,6 +72,7 @@ shpool_gpu_tests = \
 	tests/gpu/groups \
 	tests/gpu/layout \
 	tests/gpu/loadstore \
+	tests/gpu/marks \
 	tests/gpu/resource \
 	tests/gpu/share \
 	tests/gpu/soak \
@@ -76,8 +81,8 @@ shpool_gpu_tests = \
 if HAVE_LTO_IR
 shpool_gpu_tests += tests/gpu/launch
 # with LTO-IR, so that SHPOOL_BINDING=linked inlines
-tests/gpu/conformance.o tests/gpu/launch.o: SHPOOL_NVCC_FLAGS = $(SHPOOL_LTO_CFLAGS) \
-	$(SHPOOL_NVCC_DEBUG) $(SHPOOL_NVCC_COMMON)
+tests/gpu/capture.o tests/gpu/conformance.o tests/gpu/launch.o: SHPOOL_NVCC_FLAGS = \
+	$(SHPOOL_LTO_CFLAGS) $(SHPOOL_NVCC_DEBUG) $(SHPOOL_NVCC_COMMON)
 tests/gpu/launch: tests/gpu/launch_own.o examples/plugin/own_fat.o
 # as doc/PLUGINS.md makes it: LTO-IR to be inlined, PTX for the function tables
 shpool_own_forms = lto_$(SHPOOL_CUDA_LOW),compute_$(SHPOOL_CUDA_LOW)

@@ -48,7 +48,7 @@ static void expect_report(const char *spec, const shpool_pool &pool, const count
     if (!gpu_check(shpool_report(&pool, &report) == SHPOOL_OK, "report: %s", shpool_last_error())) {
         return;
     }
-    (void)gpu_check((report.status == SHPOOL_OK) && (report.blocks == grid) && (report.live == 0) &&
+    (void)gpu_check((report.empty == 0) && (report.blocks == grid) && (report.live == 0) &&
                         (report.leaks == 0) && (report.bad_frees == 0) && (report.corrupt == 0),
                     "%s: status %d, blocks %u, live %llu, leaks %u, bad frees %u, corrupt %u", spec,
                     report.status, report.blocks, report.live, report.leaks, report.bad_frees,
@@ -183,15 +183,17 @@ static void test_disagreement(const shpool_allocator *allocator)
     if (!open_within(spec, DISAGREE_THREADS, most_pool, 32, &pool)) {
         return;
     }
-    run("disagree", pool, disagree, grid, DISAGREE_THREADS, pool.shared_bytes + pool.alignment,
-        NULL);
+    run("disagree", pool, disagree, grid, DISAGREE_THREADS, pool.shared_bytes, NULL);
     if (gpu_check(shpool_report(&pool, &report) == SHPOOL_OK, "report: %s", shpool_last_error())) {
         (void)gpu_check((report.bad_frees == DISAGREEMENTS * grid) &&
-                            (report.mallocs == 2u * grid) && (report.frees == 2u * grid) &&
+                            (report.mallocs == 9u * grid) && (report.failures == 7u * grid) &&
+                            (report.refusals == 7u * grid) && (report.frees == 2u * grid) &&
+                            (report.refused.reason == SHPOOL_REFUSED_GROUP) &&
                             (report.live == 0) && (report.corrupt == 0),
-                        "%s: %u disagreements, not %u; %llu mallocs and %llu frees, not %u; live "
-                        "%llu, corrupt %u", spec, report.bad_frees, DISAGREEMENTS * grid,
-                        report.mallocs, report.frees, 2u * grid, report.live, report.corrupt);
+                        "%s: %u disagreements, not %u; %llu mallocs, not %u; %llu failures, %llu "
+                        "frees, live %llu, corrupt %u", spec, report.bad_frees,
+                        DISAGREEMENTS * grid, report.mallocs, 9u * grid, report.failures,
+                        report.frees, report.live, report.corrupt);
         for (const shpool_bad_free &bad : report.bad_free) {
             other += bad.reason != SHPOOL_FREE_GROUP;
         }
@@ -253,7 +255,7 @@ static void test_clusters(const char *name, const char *options)
         }
         if (gpu_cuda(cudaMemset(device_counts, 0, sizeof(c)), "cudaMemset") &&
             gpu_check(shpool_launch_cluster(clusters, dim3(blocks * 16u), dim3(blocks), dim3(96),
-                                            pool.shared_bytes + pool.alignment, 0, pool, 20u,
+                                            pool.shared_bytes, 0, pool, 20u,
                                             device_counts) == SHPOOL_OK, "clusters of %u: %s",
                       blocks, shpool_last_error())) {
             gpu_wait("clusters");
@@ -262,10 +264,17 @@ static void test_clusters(const char *name, const char *options)
             expect_sound(spec, "clusters", c);
         }
         if (pool.report != NULL) {
-            (void)gpu_check((shpool_report(&pool, &report) == SHPOOL_OK) && (report.live == 0) &&
-                                (report.bad_frees == 0) && (report.corrupt == 0),
-                            "%s, clusters of %u: live %llu, bad frees %u, corrupt %u", spec, blocks,
-                            report.live, report.bad_frees, report.corrupt);
+            const bool     serves = pool.scope == SHPOOL_SCOPE_CLUSTER;
+            const uint32_t reason = serves ? SHPOOL_REFUSED_ALIGNMENT : SHPOOL_REFUSED_SCOPE;
+
+            (void)gpu_check(shpool_report(&pool, &report) == SHPOOL_OK, "report: %s",
+                            shpool_last_error());
+            (void)gpu_check((report.live == 0) && (report.bad_frees == 0) &&
+                                (report.corrupt == 0) && (report.refused.reason == reason) &&
+                                (report.refusals == 16u * 20u * (serves ? 2u : 3u)),
+                            "%s, clusters of %u: live %llu, bad frees %u, corrupt %u, refusals "
+                            "%llu of reason %u", spec, blocks, report.live, report.bad_frees,
+                            report.corrupt, report.refusals, report.refused.reason);
         }
         (void)shpool_close(&pool);
     }
@@ -360,7 +369,7 @@ int main(int argc, char **argv)
     if (major >= 9) {
         test_clusters("cluster_bitmap", "");
         test_clusters("cluster_bitmap", ":check=1");
-        test_clusters("bitmap", "");
+        test_clusters("bitmap", ":stats=1");
     }
     (void)gpu_cuda(cudaFree(device_counts), "cudaFree");
     std::printf("%u checks, %u failed\n", gpu_passed + gpu_failed, gpu_failed);

@@ -128,13 +128,13 @@ static __global__ void types(shpool_pool pool, uint32_t rounds, counts *c)
     shpool_fini(heap);
 }
 
-/* The whole cluster's requests; with a pool of another scope all of them get NULL. */
+/* The whole cluster's requests; with a pool of another scope all three of a round get NULL, else
+ * two, the first because of its alignment. */
 static __global__ void clusters(shpool_pool pool, uint32_t rounds, counts *c)
 {
 #if defined(_CG_HAS_CLUSTER_GROUP)
     extern __shared__ __align__(16) unsigned char smem_clusters[];
-    const uint32_t off     = 0u - simt_to_shared(smem_clusters);
-    shpool_heap    heap    = shpool_init(&pool, smem_clusters + (off & (pool.alignment - 1u)));
+    shpool_heap    heap    = shpool_init(&pool, smem_clusters);
     auto           cluster = cg::this_cluster();
     void          *ptr;
 

@@ -63,15 +63,14 @@ static __global__ void refusals(shpool_pool pool, uint32_t exact, counts *c)
     shpool_fini(heap);
 }
 
-#define DISAGREEMENTS 11u /* of each block */
+#define DISAGREEMENTS 11u /* of each block; 7 of them are requests */
 #define DISAGREE_THREADS 33u
 
 /* check=1: members that disagree, one case after another. */
 static __global__ void disagree(shpool_pool pool, counts *c)
 {
     extern __shared__ __align__(16) unsigned char smem_disagree[];
-    const uint32_t off   = 0u - simt_to_shared(smem_disagree);
-    shpool_heap    heap  = shpool_init(&pool, smem_disagree + (off & (pool.alignment - 1u)));
+    shpool_heap    heap  = shpool_init(&pool, smem_disagree);
     const uint32_t rank  = simt_thread_rank();
     const uint32_t lane  = simt_lane();
     const uint32_t tile  = 0xff00u;

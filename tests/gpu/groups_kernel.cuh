@@ -33,12 +33,6 @@ struct letter {
     uint32_t tag;
 };
 
-/* Shared memory before the letter boxes. */
-static __host__ __device__ uint32_t boxes_at(const shpool_pool &pool)
-{
-    return pool.shared_bytes + pool.alignment;
-}
-
 /* All lanes of the warp. */
 static __device__ team team_of(uint32_t split, uint32_t random)
 {
@@ -347,14 +341,13 @@ GROUPS_KERNEL(shpool_pool pool, uint32_t seed, uint32_t rounds, uint32_t share, 
               counts *c)
 {
     extern __shared__ __align__(16) unsigned char behind_word[]; /* of simt_broadcast() */
-    const uint32_t off     = 0u - simt_to_shared(behind_word);
     const uint32_t threads = simt_block_threads();
     const uint32_t rank    = simt_thread_rank();
     const uint32_t warp    = simt_warp();
     const uint32_t warps   = (threads + 31u) / 32u;
     const bool     any     = pool.threads_per_pool >= threads;
-    letter        *boxes   = reinterpret_cast<letter *>(behind_word + boxes_at(pool));
-    shpool_heap    heap    = shpool_init(&pool, behind_word + (off & (pool.alignment - 1u)));
+    letter        *boxes   = reinterpret_cast<letter *>(behind_word + pool.shared_bytes);
+    shpool_heap    heap    = shpool_init(&pool, behind_word);
     uint32_t       state   = (seed * 7919u + simt_block_rank() * 1024u + rank) * 2654435761u | 1u;
 
     boxes[rank]           = letter();
@@ -406,7 +399,7 @@ struct groups_shape {
 static inline bool groups_launch(const char *what, const void *kernel, const shpool_pool &pool,
                                  const groups_shape &shape, counts *counts_p)
 {
-    const size_t shared = boxes_at(pool) + 2u * shape.threads * sizeof(letter);
+    const size_t shared = pool.shared_bytes + 2u * shape.threads * sizeof(letter);
     shpool_pool  copy   = pool;
     uint32_t     seed   = shape.threads;
     uint32_t     rounds = shape.rounds;

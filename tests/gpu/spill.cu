@@ -129,6 +129,76 @@ static __global__ void together(shpool_pool pool, counts *c)
     shpool_fini(heap);
 }
 
+/* What the refused requests of a launch took: nanoseconds of all, cycles of the slowest. */
+struct refusals {
+    unsigned long long count, nanoseconds, slowest;
+    uint32_t           arrived; /* blocks, once for each time that all wait for all */
+};
+
+/* All blocks of the launch, which run at the same time. */
+static __device__ void grid_barrier(refusals *sum, uint32_t times)
+{
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        __threadfence();
+        atomicAdd(&sum->arrived, 1u);
+        while (atomicAdd(&sum->arrived, 0u) < times * gridDim.x) {
+        }
+    }
+    __syncthreads();
+}
+
+static __device__ unsigned long long nanoseconds()
+{
+    unsigned long long now;
+
+    asm volatile("mov.u64 %0, %globaltimer;" : "=l"(now));
+    return now;
+}
+
+/* One thread of each block fills everything; then all threads request, in vain. */
+static __global__ void refuse(shpool_pool pool, uint32_t bytes, uint32_t rounds, refusals *sum,
+                              counts *c)
+{
+    extern __shared__ __align__(16) unsigned char smem_refuse[];
+    shpool_heap        heap = shpool_init(&pool, smem_refuse);
+    void             **last = NULL; /* each allocation has the address of the one before */
+    unsigned long long start;
+    unsigned long long slowest = 0;
+
+    for (void **ptr = NULL; threadIdx.x == 0; last = ptr) {
+        ptr = static_cast<void **>(shpool_malloc(heap, bytes));
+        if (ptr == NULL) {
+            break;
+        }
+        *ptr = last;
+    }
+    grid_barrier(sum, 1);
+    start = nanoseconds();
+    for (uint32_t round = 0; round < rounds; round++) {
+        const long long from = clock64();
+
+        note(c, E_BEYOND, shpool_malloc(heap, bytes) != NULL);
+        slowest = max(slowest, static_cast<unsigned long long>(clock64() - from));
+    }
+    atomicAdd(&sum->nanoseconds, nanoseconds() - start);
+    atomicAdd(&sum->count, rounds);
+    atomicMax(&sum->slowest, slowest);
+    grid_barrier(sum, 2);
+    while (last != NULL) {
+        void *ptr = last;
+
+        last = static_cast<void **>(*last);
+        note(c, E_REFUSED, shpool_free_at(heap, ptr, 0) != SHPOOL_FREE_OK);
+        if (last == NULL) { /* a refusal ends when memory is freed */
+            ptr = shpool_malloc(heap, bytes);
+            note(c, E_EXHAUSTED, ptr == NULL);
+            shpool_free(heap, ptr);
+        }
+    }
+    shpool_fini(heap);
+}
+
 /* ---- host ---- */
 
 static bool open(const char *name, const char *options, uint32_t threads, uint32_t payload,
@@ -270,6 +340,62 @@ static void test_together(const shpool_allocator *allocator)
     }
 }
 
+/* Once the slot is full, spilling adds little to what the pool's own refusal takes:
+ * doc/SPILL.md. */
+static void test_refusals()
+{
+    static const struct {
+        const char *name, *options;
+        uint32_t    bytes;
+        int         own; /* the row of this pool without a slot; -1: nothing is expected */
+    } pools[] = {
+        {"bitmap", ":stats=1", 64, -1},
+        {"bitmap", ":spill=arena", 64, 0},
+        {"bitmap", ":spill=arena,stats=1", 500, 0},
+        {"arena", ":stats=1", 64, -1},
+        {"arena", ":spill=arena", 64, 3},
+        {"bitmap", ":spill=native", 65536, -1},
+        {"native", "", 65536, -1},
+    };
+    double         mean[8]    = {}; /* microseconds of each row */
+    refusals      *device_sum = NULL;
+    cudaDeviceProp device     = {};
+
+    if (!gpu_cuda(cudaGetDeviceProperties(&device, 0), "cudaGetDeviceProperties") ||
+        !gpu_cuda(cudaMalloc(&device_sum, sizeof(refusals)), "cudaMalloc")) {
+        return;
+    }
+    for (uint32_t n = 0; n < 6; n++) {
+        const uint32_t threads = (n < 2) ? 1u : (n < 4) ? 32u : 1024u;
+        const uint32_t grid    = (n % 2 == 0)
+                                     ? 1u : static_cast<uint32_t>(device.multiProcessorCount);
+
+        for (size_t i = 0; i < sizeof(pools) / sizeof(pools[0]); i++) {
+            const auto &p    = pools[i];
+            shpool_pool pool = {};
+            refusals    sum  = {};
+
+            if (!open(p.name, p.options, threads, threads * 32u, &pool)) {
+                continue;
+            }
+            (void)cudaMemset(device_sum, 0, sizeof(refusals));
+            run("refuse", pool, refuse, grid, threads, pool.shared_bytes, NULL, p.bytes,
+                (p.bytes < 1000u) ? 100u : 4u, device_sum);
+            (void)cudaMemcpy(&sum, device_sum, sizeof(sum), cudaMemcpyDeviceToHost);
+            mean[i] = 1e-3 * static_cast<double>(sum.nanoseconds) /
+                      static_cast<double>(sum.count + (sum.count == 0));
+            std::printf("%s%s: %u blocks of %u threads: a refusal of %u bytes takes %.2f us, at "
+                        "most %llu cycles\n", p.name, p.options, grid, threads, p.bytes, mean[i],
+                        sum.slowest);
+            (void)gpu_check((p.own < 0) || (mean[i] <= 20.0 + 1.5 * mean[p.own]),
+                            "%s%s: a refusal takes %.1f us, without a slot %.1f", p.name,
+                            p.options, mean[i], mean[(p.own < 0) ? 0 : p.own]);
+            close(&pool);
+        }
+    }
+    (void)cudaFree(device_sum);
+}
+
 int main(int argc, char **argv)
 {
     int device = 0;
@@ -295,6 +421,9 @@ int main(int argc, char **argv)
         test_together(allocator);
         std::printf("%s: %s\n", allocator->name, (gpu_failed == before) ? "passed" : "FAILED");
         std::fflush(stdout);
+    }
+    if ((argc <= 1) || (strcmp(argv[1], "refusals") == 0)) {
+        test_refusals();
     }
     (void)gpu_cuda(cudaFree(device_counts), "cudaFree");
     return gpu_summary();

@@ -33,7 +33,8 @@
     _(WINDOW, "the window is not where simt_is_shared sees shared memory")          \
     _(KEEP, "simt_keep changed a value")                                            \
     _(SAME, "members of a group got different addresses")                           \
-    _(STARVED, "a request that waited was never served")
+    _(STARVED, "a request that waited was never served")                            \
+    _(CALL, "a call does not do what its row says")
 
 enum error_kind {
 #define ERROR_NAME(_name, _text) E_##_name,

@@ -78,6 +78,9 @@ static int fake_add_data(shpool_jit_handle handle, int type, const void *data, s
     if (fake_breaks("add")) {
         return 5;
     }
+    if ((*(const char *)data >= 'a') && (*(const char *)data <= 'z')) { /* searched up to a NUL */
+        assert_int_equal(((const char *)data)[bytes], '\0');
+    }
     /* the library's own are there only in builds with CUDA */
     if ((strcmp(name, "spill") != 0) && (strcmp(name, "calls") != 0)) {
         fake_add(handle, data, bytes);

@@ -195,7 +195,9 @@ static void check_plan(const shpool_pool *pool, const shpool_config *want, const
     FUZZ_EXPECT((pool->pools - 1u) * pool->threads_per_pool < pool->block_threads);
     FUZZ_EXPECT(pool->pools * pool->threads_per_pool >= pool->block_threads);
 
-    FUZZ_EXPECT(pool->shared_bytes == pool->area_bytes + pool->pools * pool->pool_bytes);
+    FUZZ_EXPECT((pool->shared_bytes == 0) ||
+                (pool->shared_bytes == SHPOOL_SLACK_BYTES(pool->alignment) + pool->area_bytes +
+                                           pool->pools * pool->pool_bytes));
     FUZZ_EXPECT((pool->area_bytes % pool->alignment == 0) && (pool->pool_bytes % 16u == 0));
     FUZZ_EXPECT((pool->pools == 1) || (pool->pool_bytes % pool->alignment == 0));
     if (pool->pool_bytes == 0) { /* native, null */

@@ -3,6 +3,7 @@ noinst_HEADERS += \
 	tests/lib/cache_trial.h \
 	tests/lib/fake_jit.h \
 	tests/lib/made_cubin.h \
+	tests/lib/made_fat.h \
 	tests/lib/memory_trial.h \
 	tests/lib/plan_trial.h \
 	tests/lib/plugin_trial.h

@@ -293,23 +293,30 @@ static void test_a_lower_bound_holds_from_the_next_link_on(void **state)
 
 static void test_orphans_of_dead_writers_are_deleted(void **state)
 {
-    static const struct timespec long_ago[2] = { { 1000, 0 }, { 1000, 0 } };
-    static const char *const names[] = { ".shpool-tmp-1-2-3-0", ".shpool-tmp-now", "a_users_file" };
+    static const struct { const char *name; long age; int stays; } files[] = {
+        { ".shpool-tmp-now", 0, 1 },           { ".shpool-tmp-1-2-3-0", 1000000, 0 },
+        { ".shpool-tmp-early", 300, 1 },       { "a_users_file", 1000000, 1 },
+        { ".shpool-tmp-late", -300, 1 },       { ".shpool-tmp-future", -1000000, 0 },
+        { "a_users_file_too", -1000000, 1 },   { ".shpool-tmp-far", -1000000000, 0 },
+    };
     char path[2 * PATH_BYTES];
-    char name[256];
-    uint64_t bytes;
 
     (void)state;
     use_folder();
-    for (unsigned i = 0; i < 3; i++) {
-        in_folder(path, names[i]);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(files); i++) {
+        const struct timespec when = { time(NULL) - files[i].age, 0 };
+
+        in_folder(path, files[i].name);
         close(open(path, O_CREAT | O_WRONLY, 0600));
-        assert_true((i == 1) || (utimensat(AT_FDCWD, path, long_ago, 0) == 0));
+        assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[2]){ when, when }, 0), 0);
     }
     link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
-    assert_int_equal(count_files(&bytes, name), 3); /* the entry, and the last two */
-    in_folder(path, names[0]);
-    assert_int_not_equal(access(path, F_OK), 0);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(files); i++) {
+        in_folder(path, files[i].name);
+        if ((access(path, F_OK) == 0) != files[i].stays) {
+            fail_msg("%s %s", files[i].name, files[i].stays ? "is deleted" : "stays");
+        }
+    }
 }
 
 /* ---- many at once ---- */

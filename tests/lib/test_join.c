@@ -3,7 +3,11 @@
  * how each failure of the linker is reported. */
 #include "fake_jit.h"
 
+#include <sys/mman.h>
+
 #include "lib/cache.h"
+#include "made_cubin.h"
+#include "made_fat.h"
 
 static const char kernel[] = "kernel";
 
@@ -136,6 +140,130 @@ static void test_each_step_that_fails_is_named(void **state)
     }
 }
 
+/* ---- inputs that are cut off or damaged ---- */
+
+enum { GUARDED_BYTES = 8192, GUARD = 4096 };
+
+/* The bytes, before a page that cannot be read. */
+static const void *guarded(const void *data, size_t bytes)
+{
+    static unsigned char *room;
+
+    if (room == NULL) {
+        room = mmap(NULL, GUARDED_BYTES + GUARD, PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        assert_true(room != MAP_FAILED);
+        assert_int_equal(mprotect(room + GUARDED_BYTES, GUARD, PROT_NONE), 0);
+    }
+    assert_true(bytes <= GUARDED_BYTES);
+    memcpy(room + GUARDED_BYTES - bytes, data, bytes);
+    return room + GUARDED_BYTES - bytes;
+}
+
+/* Whether the linker gets these bytes. */
+static int is_linked(const void *data, size_t bytes)
+{
+    void *cubin = NULL;
+    size_t cubin_bytes = 0;
+    const unsigned links = fake.links;
+    const shpool_status status = shpool_link(guarded(data, bytes), bytes, "j_anyones", 90, &cubin,
+                                             &cubin_bytes);
+
+    free(cubin);
+    if (status == SHPOOL_OK) {
+        assert_int_equal(fake.links, links + 1);
+        return 1;
+    }
+    assert_int_equal(status, SHPOOL_ERR_LINK);
+    assert_detail("the kernel of ");
+    assert_int_equal(fake.links, links);
+    return 0;
+}
+
+/* A fat binary with an entry of each kind. */
+static made_fat make_fat(const made_cubin *elf)
+{
+    made_fat fat = { .bytes = 0 };
+
+    made_put_fat(&fat, SHPOOL_FAT_LTO, "shpool:name\0\0\0\0", "lto code");
+    made_put_more(&fat, SHPOOL_FAT_ELF, elf->data, elf->bytes);
+    made_put_more(&fat, SHPOOL_FAT_PTX, ".target", 8);
+    return fat;
+}
+
+static made_cubin even_cubin(void)
+{
+    made_cubin elf = make_cubin(NULL, 0);
+
+    elf.bytes = (elf.bytes + 7) & ~(size_t)7;
+    return elf;
+}
+
+static void test_inputs_that_are_cut_off_are_refused(void **state)
+{
+    static const unsigned char lto[] = { MADE_LTO_HEADER, 'I', 'R' };
+    const made_cubin elf = even_cubin();
+    const made_fat fat = make_fat(&elf);
+    const struct { const void *data; size_t bytes; size_t needed; } forms[] = {
+        { fat.data, fat.bytes, fat.bytes },
+        { lto, sizeof(lto), sizeof(lto) - 1 }, /* its code says itself where it ends */
+        { elf.data, elf.bytes, elf.bytes },
+    };
+
+    (void)state;
+    for (size_t form = 0; form < SHPOOL_ARRAY_COUNT(forms); form++) {
+        assert_true(is_linked(forms[form].data, forms[form].bytes));
+        for (size_t bytes = 4; bytes < forms[form].needed; bytes++) {
+            if (is_linked(forms[form].data, bytes)) {
+                fail_msg("form %zu is linked with %zu of %zu bytes", form, bytes,
+                         forms[form].bytes);
+            }
+        }
+    }
+    assert_false(is_linked("!<arch>\nan archive", 18));
+    assert_detail("archive");
+    assert_true(is_linked("hello, no size here", 19)); /* to nvJitLink, with a NUL */
+}
+
+/* Each field that says where something is or how long it is, with values that are too large. */
+static void test_inputs_with_wrong_sizes_are_refused(void **state)
+{
+    static const uint64_t larger[] = { 4096, 0x7fff, 0xffff, 0x10000, 0x7fffffff, 0x80000000,
+                                       0xfffffff8, 0xffffffff, 0x100000000, 0x7fffffffffffffff,
+                                       0xfffffffffffffff0, UINT64_MAX };
+    const made_cubin elf = even_cubin();
+    const made_fat whole = make_fat(&elf);
+    const size_t lto = 16; /* the entries */
+    const size_t cubin = lto + 96 + 48 + 8;
+    const Elf64_Ehdr *const head = (const Elf64_Ehdr *)(const void *)elf.data;
+    const size_t sections = cubin + 64 + (size_t)head->e_shoff;
+    const struct { size_t at; size_t bytes; } fields[] = {
+        { 4, 2 }, { 6, 2 }, { 8, 8 },                                 /* the fat binary */
+        { lto + 4, 4 }, { lto + 8, 8 }, { lto + 16, 4 }, { lto + 20, 4 },
+        { lto + 32, 4 }, { lto + 36, 4 }, { lto + 64, 4 }, { lto + 68, 4 },
+        { lto + 96 + 12, 2 }, { lto + 96 + 16, 4 }, { lto + 96 + 20, 4 },
+        { cubin + 4, 4 }, { cubin + 8, 8 },
+        { cubin + 64 + 40, 8 }, { cubin + 64 + 58, 2 }, { cubin + 64 + 60, 2 }, /* the ELF file */
+        { sections + 64 + 24, 8 }, { sections + 64 + 32, 8 },         /* its first section */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fields); i++) {
+        for (size_t k = 0; k < SHPOOL_ARRAY_COUNT(larger); k++) {
+            made_fat damaged = whole;
+
+            if ((fields[i].bytes < 8) && (larger[k] >> (8 * fields[i].bytes) != 0)) {
+                continue;
+            }
+            memcpy(damaged.data + fields[i].at, &larger[k], fields[i].bytes);
+            if (is_linked(damaged.data, damaged.bytes)) {
+                fail_msg("byte %zu: %llx is accepted", fields[i].at,
+                         (unsigned long long)larger[k]);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -145,6 +273,8 @@ int main(void)
         cmocka_unit_test_setup(test_lto_ir_without_a_stamp_goes_to_any_linker, set_up),
         cmocka_unit_test_setup(test_no_linker_is_an_error_with_its_reason, set_up),
         cmocka_unit_test_setup(test_each_step_that_fails_is_named, set_up),
+        cmocka_unit_test_setup(test_inputs_that_are_cut_off_are_refused, set_up),
+        cmocka_unit_test_setup(test_inputs_with_wrong_sizes_are_refused, set_up),
     };
 
     return cmocka_run_group_tests(tests, set_up_group, NULL);

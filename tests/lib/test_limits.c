@@ -104,16 +104,140 @@ static void test_a_limit_is_kept_and_named(void **state)
     }
 }
 
+/* Every shape of a block with every allocator, null and native too. */
+static void test_no_plan_exceeds_its_limit(void **state)
+{
+    static const uint32_t limits[] = { 1, 64, 95, 96, 207, 1024, 4096, 49152, 101376, 232448 };
+    static const uint32_t shared[] = { 0, 1, 8, 1024 }; /* threads_per_pool */
+    static const uint32_t sizes[]  = { 1, 50, 1000, 40000, 300000 };
+    const uint32_t cases = SHPOOL_ARRAY_COUNT(limits) * SHPOOL_ARRAY_COUNT(threads) *
+                           SHPOOL_ARRAY_COUNT(shared) * SHPOOL_ARRAY_COUNT(sizes) * 2 * 4 * 4;
+    unsigned planned = 0;
+
+    (void)state;
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        for (uint32_t c = 0; c < cases; c++) {
+            uint32_t at = c / 32;
+            uint32_t size = sizes[at % SHPOOL_ARRAY_COUNT(sizes)];
+            shpool_config want = { .flags = c / 2 % 4, .spill = c / 8 % 4,
+                                   .alignment = (c % 3 == 0) ? SHPOOL_MAX_ALIGNMENT : 0,
+                                   .payload_bytes = (c % 2 == 0) ? size : 0,
+                                   .total_bytes = (c % 2 == 0) ? 0 : size };
+            shpool_pool pool;
+
+            at /= SHPOOL_ARRAY_COUNT(sizes);
+            want.block_threads = threads[at % SHPOOL_ARRAY_COUNT(threads)];
+            at /= SHPOOL_ARRAY_COUNT(threads);
+            want.threads_per_pool = shared[at % SHPOOL_ARRAY_COUNT(shared)];
+            want.shared_limit = limits[at / SHPOOL_ARRAY_COUNT(shared)];
+            if (shpool_plan(shpool_allocator_get(i)->name, &want, &pool) == SHPOOL_OK) {
+                assert_in_range(pool.shared_bytes, 0, want.shared_limit);
+                assert_in_range(pool.shared_bytes, 0, (c % 2 == 0) ? UINT32_MAX : size);
+                planned++;
+            }
+        }
+    }
+    assert_true(planned > shpool_allocator_count() * 1000);
+}
+
+/* ---- request_bytes ---- */
+
+static int proposed(const char *key, uint32_t *value_p)
+{
+    const char *at = strstr(shpool_last_error(), key);
+
+    if (at != NULL) {
+        *value_p = (uint32_t)strtoul(at + strlen(key), NULL, 10);
+    }
+    return at != NULL;
+}
+
+/* What the detail proposes would serve the request. */
+static void check_proposals(const char *name, const shpool_config *want)
+{
+    shpool_config other = *want;
+    uint32_t      apart = 0;
+    int           share = proposed("threads_per_pool=", &other.threads_per_pool);
+    int           grow  = proposed("payload_bytes=", &other.payload_bytes);
+    int           both  = proposed(" with payload_bytes=", &apart);
+    shpool_pool   pool;
+
+    if (share && !both) { /* the size as it was */
+        other.payload_bytes = want->payload_bytes;
+        assert_int_equal(shpool_plan(name, &other, &pool), SHPOOL_OK);
+        other.threads_per_pool--; /* the least */
+        assert_int_equal(shpool_plan(name, &other, &pool), SHPOOL_ERR_TOO_LARGE);
+    }
+    assert_int_equal(shpool_plan(name, want, &pool), SHPOOL_ERR_TOO_LARGE);
+    if (grow) {
+        (void)proposed("payload_bytes=", &other.payload_bytes);
+        other.total_bytes = 0;
+        other.threads_per_pool = want->threads_per_pool;
+        if (both) {
+            (void)proposed("threads_per_pool=", &other.threads_per_pool);
+        }
+        assert_int_equal(shpool_plan(name, &other, &pool), SHPOOL_OK);
+        assert_in_range(want->request_bytes, 1, pool.largest);
+    } else if (!share) {
+        assert_detail("no pool in ");
+    }
+    other = *want;
+    other.spill = SHPOOL_SPILL_NATIVE;
+    other.flags = 0; /* the area may not have room */
+    other.payload_bytes = other.total_bytes = 1000;
+    other.total_bytes = 0;
+    assert_int_equal(shpool_plan(name, &other, &pool), SHPOOL_OK);
+}
+
+static void test_a_request_that_no_pool_serves_is_refused(void **state)
+{
+    static const uint32_t shared[] = { 0, 1, 7, 32, 1024 };
+    static const char *const archs[] = { "75", "86", "90" };
+    unsigned refused = 0;
+    unsigned served  = 0;
+    shpool_arch arch;
+
+    (void)state;
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i);
+
+        for (uint32_t c = 0; c < SHPOOL_ARRAY_COUNT(archs) * SHPOOL_ARRAY_COUNT(shared) * 24; c++) {
+            shpool_config want = { .block_threads = 1 + c * 37 % 512,
+                                   .threads_per_pool = shared[c / 24 % SHPOOL_ARRAY_COUNT(shared)],
+                                   .request_bytes = 1u << c % 19 };
+            shpool_status status;
+            shpool_pool pool;
+
+            assert_int_equal(shpool_arch_find(archs[c / 24 / SHPOOL_ARRAY_COUNT(shared)], &arch),
+                             SHPOOL_OK);
+            want.shared_limit = arch.shared_block;
+            *((c % 2 == 0) ? &want.payload_bytes : &want.total_bytes) = 30000;
+            status = shpool_plan(allocator->name, &want, &pool);
+            if (status == SHPOOL_OK) {
+                assert_true((want.request_bytes <= pool.largest) ||
+                            ((allocator->caps & (SHPOOL_CAP_NONE | SHPOOL_CAP_SPILL)) != 0));
+                served++;
+            } else if (strstr(shpool_last_error(), "request_bytes is ") != NULL) {
+                assert_int_equal(status, SHPOOL_ERR_TOO_LARGE);
+                check_proposals(allocator->name, &want);
+                refused++;
+            }
+        }
+    }
+    assert_true((refused > 100) && (served > 100));
+}
+
 /* ---- total_bytes ---- */
 
 static void check_total(const shpool_allocator *allocator, const shpool_config *want,
                         const shpool_pool *pool)
 {
-    uint32_t room = (want->total_bytes - pool->area_bytes) / pool->pools;
+    uint32_t other = SHPOOL_SLACK_BYTES(pool->alignment) + pool->area_bytes;
+    uint32_t room = (want->total_bytes - other) / pool->pools;
     uint32_t step = (pool->pools > 1) ? 2 * pool->alignment : pool->alignment;
 
     assert_true(pool->shared_bytes <= want->total_bytes);
-    assert_int_equal(pool->shared_bytes, pool->area_bytes + pool->pools * pool->pool_bytes);
+    assert_int_equal(pool->shared_bytes, other + pool->pools * pool->pool_bytes);
     assert_true(pool->pool_bytes + step > room); /* no larger one would fit */
     assert_true(pool->largest > 0);
     assert_int_equal(allocator->layout(pool->pool_bytes - wait_bytes(pool),
@@ -233,6 +357,8 @@ int main(void)
         cmocka_unit_test_setup(test_architectures_are_found_by_every_name, clear_environment),
         cmocka_unit_test_setup(test_blocks_per_sm, clear_environment),
         cmocka_unit_test_setup(test_a_limit_is_kept_and_named, clear_environment),
+        cmocka_unit_test_setup(test_no_plan_exceeds_its_limit, clear_environment),
+        cmocka_unit_test_setup(test_a_request_that_no_pool_serves_is_refused, clear_environment),
         cmocka_unit_test_setup(test_pools_fill_the_total, clear_environment),
         cmocka_unit_test_setup(test_one_size_or_the_other, clear_environment),
         cmocka_unit_test_setup(test_aliases, clear_environment),

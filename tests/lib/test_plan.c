@@ -163,7 +163,7 @@ static void test_bad_specs(void **state)
     plan_fails("t_blok", want, SHPOOL_ERR_NOT_FOUND, "did you mean \"t_block\"?");
     plan_fails("none", want, SHPOOL_ERR_NOT_FOUND, "t_block");
     plan_fails("t_block:size=1", want, SHPOOL_ERR_SPEC,
-               "known keys: payload_bytes, total_bytes, threads_per_pool, alignment, stats, check");
+               "known keys: payload_bytes, total_bytes, request_bytes, threads_per_pool");
     plan_fails("t_block:aligment=64", want, SHPOOL_ERR_SPEC, "did you mean \"alignment\"?");
     plan_fails("t_block:stats=yes", want, SHPOOL_ERR_SPEC, "0 or 1");
     plan_fails("t_block:check=2", want, SHPOOL_ERR_SPEC, "0 or 1");
@@ -246,7 +246,7 @@ static void test_statistics_area(void **state)
     want.alignment = 1024;
     pool = plan_ok("t_block", want);
     assert_int_equal(pool.area_bytes % 1024, 0);
-    assert_int_equal(pool.shared_bytes, pool.area_bytes + pool.pool_bytes);
+    assert_int_equal(pool.shared_bytes, 1024 - 16 + pool.area_bytes + pool.pool_bytes);
     assert_int_equal((pool.flags & SHPOOL_FLAG_ALIGN_MASK) >> SHPOOL_FLAG_ALIGN_SHIFT, 10);
 }
 
@@ -269,6 +269,57 @@ static void test_empty_pools(void **state)
     assert_int_equal(plan_ok("t_native:stats=1", want_of(64, 0)).shared_bytes,
                      (SHPOOL_AREA_BYTES + 15) / 16 * 16);
     plan_fails("t_spill", want_of(64, 0), SHPOOL_ERR_TOO_SMALL, "payload_bytes is 0");
+    plan_fails("t_null:spill=native", want_of(64, 0), SHPOOL_ERR_UNSUPPORTED, "never allocates");
+    plan_ok("t_native:request_bytes=1G", want_of(64, 0));
+}
+
+/* Plans that succeed: tests/pools/test_geometry.c. */
+static void test_requests_that_cannot_be_planned(void **state)
+{
+    static const struct {
+        const char *spec;
+        shpool_request request;
+        uint32_t n, payload;
+        shpool_status status;
+        const char *detail;
+    } rows[] = {
+        { "arena", { 1, 4, 0, 0 }, 0, 0, SHPOOL_ERR_INVALID, "at least one is needed" },
+        { "arena", { 0, 4, 0, 0 }, 1, 0, SHPOOL_ERR_INVALID, "requests[0] has count 0" },
+        { "arena", { 1, 4, 0, 1 }, 1, 0, SHPOOL_ERR_INVALID, "reserved 1" },
+        { "arena", { 1, 4, 24, 0 }, 1, 0, SHPOOL_ERR_ALIGNMENT, "alignment 24" },
+        { "arena", { 1, 4, 64, 0 }, 1, 0, SHPOOL_ERR_ALIGNMENT, "the pool's alignment, 32" },
+        { "arena", { 1, 4, 0, 0 }, 1, 64, SHPOOL_ERR_INVALID, "leave both 0" },
+        { "arena:total_bytes=4K", { 1, 4, 0, 0 }, 1, 0, SHPOOL_ERR_INVALID, "leave both 0" },
+        { "arena", { UINT32_MAX, UINT32_MAX, 0, 0 }, 1, 0, SHPOOL_ERR_TOO_LARGE, "would fit" },
+        { "arena:what=1", { 1, 4, 0, 0 }, 1, 0, SHPOOL_ERR_SPEC, "what" },
+        { "t_block", { 1, 4, 0, 0 }, 1, 0, SHPOOL_ERR_UNSUPPORTED, "SHPOOL_PACKS_t_block" },
+        { "t_null", { 1, 4, 0, 0 }, 1, 0, SHPOOL_ERR_UNSUPPORTED, "serves no request" },
+        { "t_native", { 9, 1u << 30, 16, 0 }, 1, 0, SHPOOL_OK, "" },
+    };
+    const shpool_allocator *arena;
+    shpool_config want = want_of(32, 0);
+    shpool_pool pool;
+
+    (void)state;
+    if (shpool_allocator_find("arena", &arena) != SHPOOL_OK) {
+        skip();
+    }
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        memset(&pool, 0xff, sizeof(pool));
+        want.alignment = (rows[i].spec[0] == 't') ? 16 : 32; /* the fakes align to 16 */
+        want.payload_bytes = rows[i].payload;
+        assert_int_equal(shpool_plan_requests(rows[i].spec, &want, &rows[i].request, rows[i].n,
+                                              &pool), rows[i].status);
+        if (rows[i].status != SHPOOL_OK) {
+            assert_detail(rows[i].detail);
+            assert_true(is_zeroed(&pool, sizeof(pool)));
+        }
+    }
+    assert_int_equal(shpool_plan_requests("arena", NULL, &rows[0].request, 1, &pool),
+                     SHPOOL_ERR_INVALID);
+    assert_int_equal(shpool_plan_requests("arena", &want, NULL, 1, &pool), SHPOOL_ERR_INVALID);
+    assert_int_equal(shpool_plan_requests("arena", &want, &rows[0].request, 1, NULL),
+                     SHPOOL_ERR_INVALID);
 }
 
 static void test_magic_divides_every_rank(void **state)
@@ -320,6 +371,7 @@ int main(void)
         cmocka_unit_test_setup(test_pools_do_not_share_banks, clear_environment),
         cmocka_unit_test_setup(test_statistics_area, clear_environment),
         cmocka_unit_test_setup(test_empty_pools, clear_environment),
+        cmocka_unit_test_setup(test_requests_that_cannot_be_planned, clear_environment),
         cmocka_unit_test_setup(test_magic_divides_every_rank, clear_environment),
         cmocka_unit_test_setup(test_another_geometry_does_not_fit, clear_environment),
     };

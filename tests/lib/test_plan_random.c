@@ -19,7 +19,8 @@ static void check_pool(const shpool_config *want, const shpool_pool *pool,
     const uint32_t bytes = pool->pool_bytes - wait_bytes(pool); /* the module's */
     shpool_layout layout = allocator->layout(bytes, pool->alignment);
 
-    assert_int_equal(pool->shared_bytes, pool->area_bytes + pool->pools * pool->pool_bytes);
+    assert_int_equal(pool->shared_bytes, SHPOOL_SLACK_BYTES(pool->alignment) + pool->area_bytes +
+                                             pool->pools * pool->pool_bytes);
     assert_true(pool->shared_bytes <= SHPOOL_MAX_SHARED);
     assert_int_equal(pool->pools, (want->block_threads + pool->threads_per_pool - 1) /
                                   pool->threads_per_pool);

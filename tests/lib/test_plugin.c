@@ -161,7 +161,24 @@ static void test_other_file_is_refused(void **state)
     (void)state;
     trial_write("text.so", "this is no shared object, and long enough for the loader to see that");
     trial_use(trial_folder);
-    expect_refused("text.so", "invalid ELF header");
+    expect_refused("text.so", "not a 64-bit ELF file");
+}
+
+/* dlopen() of such a file ends in SIGBUS, or uses what happens to be there. */
+static void test_file_that_is_cut_off_is_refused(void **state)
+{
+    char path[2 * TRIAL_PATH_BYTES];
+    struct stat whole;
+
+    (void)state;
+    trial_compile("cut.so", "trial_a", "");
+    trial_path(path, "cut.so");
+    assert_int_equal(stat(path, &whole), 0);
+    for (off_t bytes = whole.st_size - 1; bytes > 0; bytes -= 1 + whole.st_size / 60) {
+        assert_int_equal(truncate(path, bytes), 0);
+        trial_use(trial_folder);
+        expect_refused("cut.so", (bytes < 64) ? "not a 64-bit ELF file" : "cut off");
+    }
 }
 
 /* The FIFO has no writer: dlopen() would wait, and alarm() would end the test. */
@@ -337,6 +354,7 @@ int main(void)
         TEST(bad_descriptor_is_refused),
         TEST(other_shared_object_is_refused),
         TEST(other_file_is_refused),
+        TEST(file_that_is_cut_off_is_refused),
         TEST(fifo_is_refused),
         TEST(missing_function_is_refused),
         TEST(dangling_link_is_refused),

@@ -8,14 +8,14 @@
 
 #include "lib/cache.h"
 #include "made_cubin.h"
+#include "made_fat.h"
 #include "memory_trial.h"
 
-#define ROW_BYTES 1024u
-#define KIND_CODE 2u
-#define KIND_LTO  8u
+#define KIND_CODE 64u /* contents of which nothing is known */
+#define KIND_LTO  SHPOOL_FAT_LTO
 
 static const char plain_ir[] = "plugin";
-static const unsigned char lto_ir[] = { 0xed, 'C', 'N', 0x7f, 'I', 'R' };
+static const unsigned char lto_ir[] = { MADE_LTO_HEADER, 'I', 'R' };
 static const shpool_blob plain_blob = { (const unsigned char *)plain_ir, 6, 12080, 75, NULL };
 static const shpool_blob lto_blob = { lto_ir, sizeof(lto_ir), 12080, 75, NULL };
 static shpool_allocator plain;
@@ -23,71 +23,20 @@ static shpool_allocator with_lto;
 static shpool_allocator bare;
 static made_cubin cubin;
 
-/* A section, made of fat binaries with one entry each. */
-typedef struct made_row {
-    unsigned char data[ROW_BYTES];
-    size_t bytes;
-} made_row;
-
-static void put(made_row *row, const void *data, size_t bytes)
-{
-    assert_true(row->bytes + bytes <= ROW_BYTES);
-    memcpy(row->data + row->bytes, data, bytes);
-    row->bytes += bytes;
-}
-
-/* `text`: 8 bytes or a multiple; `name`: 16, or NULL. */
-static void put_fat(made_row *row, uint16_t kind, const char *name, const char *text)
-{
-    const uint32_t magic = 0xba55ed50u;
-    const uint16_t version = 1;
-    const uint16_t head = 16;
-    const uint64_t payload = strlen(text);
-    const uint32_t entry = (name != NULL) ? 32 : 16;
-    const uint64_t bytes = entry + payload;
-
-    put(row, &magic, 4);
-    put(row, &version, 2);
-    put(row, &head, 2);
-    put(row, &bytes, 8);
-    put(row, &kind, 2);
-    put(row, &version, 2);
-    put(row, &entry, 4);
-    put(row, &payload, 8);
-    if (name != NULL) {
-        put(row, name, 16);
-    }
-    put(row, text, payload);
-}
-
-/* Another entry in the row's only fat binary. */
-static void put_more(made_row *row, uint16_t kind, const char *text)
-{
-    const uint16_t version = 0x101;
-    const uint32_t entry = 16;
-    const uint64_t payload = strlen(text);
-    uint64_t bytes;
-
-    put(row, &kind, 2);
-    put(row, &version, 2);
-    put(row, &entry, 4);
-    put(row, &payload, 8);
-    put(row, text, payload);
-    bytes = row->bytes - 16;
-    memcpy(row->data + 8, &bytes, sizeof(bytes));
-}
+/* A section is made of fat binaries with one entry each. */
+typedef made_fat made_row;
 
 static made_row row_of(uint16_t kind)
 {
     static const char zeros[16];
     made_row row = { .bytes = 0 };
 
-    put_fat(&row, kind, NULL, "kernel_1");
-    put(&row, zeros, sizeof(zeros));
-    put_fat(&row, KIND_CODE, "shpool:calls\0\0\0\0", "thecalls");
-    put_fat(&row, KIND_CODE, "shpool:r_lto\0\0\0\0", "tables_1");
-    put_fat(&row, KIND_CODE, "shpool:r_other\0\0", "tables_2");
-    put_fat(&row, KIND_CODE, NULL, "kernel_2");
+    made_put_fat(&row, kind, NULL, "kernel_1");
+    made_put(&row, zeros, sizeof(zeros));
+    made_put_fat(&row, KIND_CODE, "shpool:calls\0\0\0\0", "thecalls");
+    made_put_fat(&row, KIND_CODE, "shpool:r_lto\0\0\0\0", "tables_1");
+    made_put_fat(&row, KIND_CODE, "shpool:r_other\0\0", "tables_2");
+    made_put_fat(&row, KIND_CODE, NULL, "kernel_2");
     return row;
 }
 
@@ -220,8 +169,8 @@ static void test_options(void **state)
     (void)state;
     assert_int_equal(relink(&kernels, "r_lto"), SHPOOL_OK);
     assert_memory_equal(fake.given, "-arch=sm_90 -lto P", 18);
-    put_fat(&fat, KIND_LTO, NULL, "lto code");
-    put_more(&fat, KIND_CODE, "ptx code");
+    made_put_fat(&fat, KIND_LTO, NULL, "lto code");
+    made_put_more(&fat, KIND_CODE, "ptx code", 8);
     blob.data = fat.data;
     blob.bytes = fat.bytes;
     both = fake_allocator("r_both", SHPOOL_SCOPE_BLOCK, 0);

@@ -103,6 +103,42 @@ static void test_fits_gives_all_three_numbers_and_what_to_rebuild(void **state)
     assert_detail("rebuild the application");
 }
 
+/* Names and paths come from others: what a terminal would obey is shown in each message. */
+static void test_texts_do_not_control_the_terminal(void **state)
+{
+    static const struct { const char *text; const char *shown; } table[] = {
+        { "a\033[31mb", "a\\x1b[31mb" },  { "\r\b\a", "\\x0d\\x08\\x07" },
+        { "\302\233m", "\\xc2\\x9bm" },    { "\377\303", "\\xff\\xc3" },
+        { "a\342\200\256b", "a\\xe2\\x80\\xaeb" }, { "two\n\tlines", "two\n\tlines" },
+        { "caf\303\251", "caf\303\251" },  { "", "" },
+    };
+    static char most[SHPOOL_ERROR_BYTES];
+    const shpool_allocator *found;
+    heard last = { .count = 0 };
+
+    (void)state;
+    shpool_set_message_handler(listen, &last);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(table); i++) {
+        (void)shpool_error(SHPOOL_ERR_INVALID, "%s", table[i].text);
+        assert_string_equal(shpool_last_error(), table[i].shown);
+        assert_string_equal(last.text, table[i].shown);
+        shpool_message(SHPOOL_LEVEL_WARN, "%s", table[i].text);
+        assert_string_equal(last.text, table[i].shown);
+        (void)shpool_error(SHPOOL_ERR_INVALID, "x");
+        (void)shpool_error_prefix(SHPOOL_ERR_INVALID, "y", table[i].text);
+        assert_non_null(strstr(shpool_last_error(), table[i].shown));
+    }
+    for (size_t bytes = sizeof(most) - 10; bytes < sizeof(most); bytes++) { /* until it is full */
+        memset(most, '\033', bytes);
+        (void)shpool_error(SHPOOL_ERR_INVALID, "%s", most);
+        assert_in_range(strlen(shpool_last_error()), sizeof(most) - 5, sizeof(most) - 1);
+        assert_null(strchr(shpool_last_error(), '\033'));
+    }
+    shpool_set_message_handler(NULL, NULL);
+    assert_int_equal(shpool_allocator_find("\033[2J", &found), SHPOOL_ERR_NOT_FOUND);
+    assert_null(strchr(shpool_last_error(), '\033'));
+}
+
 static void test_failures_reach_the_receiver(void **state)
 {
     heard got = { 0 };
@@ -152,6 +188,7 @@ int main(void)
         cmocka_unit_test_setup(test_success_leaves_the_detail_alone, clear_environment),
         cmocka_unit_test_setup(test_fits_gives_all_three_numbers_and_what_to_rebuild,
                                clear_environment),
+        cmocka_unit_test_setup(test_texts_do_not_control_the_terminal, clear_environment),
         cmocka_unit_test_setup(test_failures_reach_the_receiver, clear_environment),
         cmocka_unit_test_setup(test_receiver_that_fails_ends_and_keeps_the_detail,
                                clear_environment),

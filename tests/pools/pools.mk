@@ -1,6 +1,7 @@
 # Block allocators and heaps, on the executor.
 libshpool_tests_la_SOURCES += tests/pools/heap_model.c
 noinst_HEADERS += \
+	tests/pools/calls.h \
 	tests/pools/cluster_trial.h \
 	tests/pools/explore_pool.h \
 	tests/pools/explore_warp.h \

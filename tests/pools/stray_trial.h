@@ -12,8 +12,8 @@
 #define THREADS  4u
 #define SLOTS    6u
 #define ROUND    14u       /* requests of a thread before the change, and after it */
-#define GUARD    256u      /* bytes after the region that must stay as they are */
-#define FILL     0x5au
+#define SHAPES   16u       /* of pools */
+#define FILL     0x5au     /* shared memory before the kernel */
 #define SWITCHES 2000000ull
 #define BLOCKS   2u        /* of a cluster */
 #define OBJECTS  (BLOCKS * SIMT_WARP * SLOTS)
@@ -35,6 +35,7 @@ static struct {
 
 static struct {
     shpool_pool pool;
+    const shpool_allocator *what;
     simt_launch launch;
     stray_act  *act;
     uint32_t    seed;    /* of this run */
@@ -43,14 +44,13 @@ static struct {
     object      live[OBJECTS]; /* by block, thread and slot */
     uint32_t    twice;   /* allocations that overlap a live one */
     uint32_t    spoilt;  /* payloads that changed */
-    uint32_t    outside; /* guards that changed */
     uint32_t    word, before, after; /* what was changed, from the pool's base */
     uint32_t    pool_of;             /* and in which pool */
 } s;
 
 /* Results of a run. */
 typedef struct tally {
-    uint32_t hung, outside, twice, spoilt, unseen, seen, wrong;
+    uint32_t runs, hung, outside, twice, spoilt, unseen, seen, wrong;
     uint32_t missed; /* of the statistics area */
 } tally;
 
@@ -135,13 +135,19 @@ static inline void resize(shpool_heap heap, object *o, uint32_t bytes, uint32_t 
     resized(o, was, shpool_realloc(heap, was.at, bytes), bytes, tag);
 }
 
+/* Of a request that is not served everywhere. */
+static inline uint32_t aligned(void)
+{
+    return (s.pool.alignment == 16) ? 64 : s.pool.alignment;
+}
+
 /* A call of one thread about an object of its own. */
 static inline void act_on(shpool_heap heap, object *o, uint32_t what)
 {
     uint32_t bytes = 1u + (what >> 16) % (((what & 7u) == 0) ? 300u : 70u);
 
     if (o->at == NULL) {
-        got(o, ((what & 0x30u) == 0) ? shpool_aligned_malloc(heap, 64, bytes)
+        got(o, ((what & 0x30u) == 0) ? shpool_aligned_malloc(heap, aligned(), bytes)
                                      : shpool_malloc(heap, bytes), bytes, what >> 24);
     } else if ((what & 0x30u) == 0) {
         resize(heap, o, bytes, what >> 24);
@@ -219,14 +225,21 @@ static inline uint32_t choose_word(uint32_t *random)
     return 4u * (heap_random(random) % (most / 4u));
 }
 
+/* The address of pool s.pool_of, or of the area. */
+static inline simt_addr changed_part(shpool_heap heap)
+{
+    return (s.place == IN_AREA) ? simt_dynamic_base()
+                                : heap.view.base +
+                                      (s.pool_of - heap.view.rank / s.pool.threads_per_pool) *
+                                          s.pool.pool_bytes;
+}
+
 static inline void change(shpool_heap heap, uint32_t *random)
 {
     simt_addr pool;
 
     s.pool_of = heap_random(random) % s.pool.pools;
-    pool      = heap.view.base - heap.view.rank / s.pool.threads_per_pool * s.pool.pool_bytes +
-                s.pool_of * s.pool.pool_bytes;
-    pool      = (s.place == IN_AREA) ? simt_dynamic_base() : pool;
+    pool      = changed_part(heap);
     for (uint32_t tries = 0; tries < 1000; tries++) {
         uint32_t word = choose_word(random);
 
@@ -256,7 +269,6 @@ static inline void stray_kernel(void *arg)
     uint32_t    random = s.seed * 2654435761u + simt_thread_rank() * 40503u +
                          simt_cluster_rank() * 7919u + 1u;
     shpool_heap heap   = shpool_init(&s.pool, simt_from_shared(simt_dynamic_base()));
-    simt_addr   end    = simt_dynamic_base() + s.pool.shared_bytes;
     uint32_t    leads  = (simt_thread_rank() == 0) && (simt_cluster_rank() == 0);
 
     (void)arg;
@@ -281,16 +293,15 @@ static inline void stray_kernel(void *arg)
         s.spoilt += (mine(i)->at != NULL) && !is_whole(mine(i));
     }
     shpool_fini(heap);
-    for (uint32_t i = 0; i < GUARD; i += 4u) {
-        s.outside += simt_load32(end + i) != 0x01010101u * FILL;
-    }
 }
 
-/* Each bit of `shape` is a choice; options: more of the spec, after a comma, or "". */
+/* Each bit of `shape`, below SHAPES, is a choice; options: more of the spec, after a comma, or
+ * "". */
 static inline void stray_open(const shpool_allocator *allocator, uint32_t shape, uint32_t threads,
                               const char *options)
 {
-    shpool_config want = { .block_threads = threads, .alignment = ((shape & 1u) != 0) ? 64 : 16 };
+    shpool_config want = { .block_threads = threads,
+                           .alignment = (((shape & 1u) != 0) ? 64u : 16u) << ((shape >> 3) & 1u) };
     char          spec[160];
 
     want.payload_bytes = (((shape & 2u) != 0) ? 2400u : 5600u) * threads / THREADS;
@@ -300,12 +311,13 @@ static inline void stray_open(const shpool_allocator *allocator, uint32_t shape,
     if (shpool_simt_open(spec, &want, &s.pool) != SHPOOL_OK) {
         fail_msg("%s: %s", spec, shpool_last_error());
     }
+    s.what   = allocator;
     s.blocks = (allocator->scope == SHPOOL_SCOPE_CLUSTER) ? BLOCKS : 1u;
     memset(&s.launch, 0, sizeof(s.launch));
     s.launch.block[0]      = threads;
     s.launch.grid[0]       = s.blocks;
     s.launch.cluster[0]    = s.blocks;
-    s.launch.dynamic_bytes = s.pool.shared_bytes + GUARD;
+    s.launch.dynamic_bytes = s.pool.shared_bytes; /* an access after it ends the run */
     s.launch.switch_period = 7;
     s.launch.max_switches  = SWITCHES;
     s.launch.fill          = FILL;
@@ -319,12 +331,13 @@ static inline uint32_t judge(const shpool_report_data *report, const simt_result
     uint32_t seen = (report->corrupt != 0) || (report->bad_frees != 0);
     uint32_t hung = (result->status == SHPOOL_ERR_DEADLOCK) ||
                     (result->status == SHPOOL_ERR_BUDGET);
-    uint32_t outside = (s.outside != 0) || ((result->status != SHPOOL_OK) && !hung);
+    uint32_t outside = (result->status != SHPOOL_OK) && !hung;
     uint32_t twice   = (s.twice != 0) && !seen && !hung && !outside;
     uint32_t spoilt  = (s.spoilt != 0) && !seen && !hung && !outside;
     uint32_t missed  = (s.place == IN_AREA) && (report->broken != SHPOOL_BROKEN_AREA) &&
                        (s.before != s.after) && !is_extreme(s.word) && !hung && !outside;
 
+    sum->runs++;
     sum->hung += hung;
     sum->outside += outside;
     sum->twice += twice;
@@ -336,24 +349,30 @@ static inline uint32_t judge(const shpool_report_data *report, const simt_result
     return hung || outside || twice || spoilt || missed || (seen && (s.before == s.after));
 }
 
-static inline void run_once(const shpool_allocator *allocator, uint32_t seed, tally *sum)
+/* A run of `kernel`, whose random numbers depend on the seed. */
+static inline void run_kernel(simt_kernel kernel, uint32_t seed, tally *sum)
 {
     shpool_report_data *report = (shpool_report_data *)s.pool.report;
     simt_result         result;
 
     memset(s.live, 0, sizeof(s.live));
     s.seed = seed;
-    s.twice = s.spoilt = s.outside = 0;
+    s.twice = s.spoilt = 0;
     s.launch.seed = seed;
     memset(report, 0, sizeof(*report));
     shpool_report_clear(report);
-    (void)simt_run(&s.launch, stray_kernel, NULL, &result);
+    (void)simt_run(&s.launch, kernel, NULL, &result);
     if (judge(report, &result, sum)) {
-        print_error("%s, seed %u: pool %u, word +%u, 0x%08x to 0x%08x: %s: twice %u, spoilt %u, "
-                    "outside %u, seen %u: %.200s\n", allocator->name, seed, s.pool_of, s.word,
-                    s.before, s.after, shpool_strerror(result.status), s.twice, s.spoilt, s.outside,
-                    (report->corrupt != 0) || (report->bad_frees != 0), result.text);
+        print_error("%s, alignment %u, seed %u: pool %u, word +%u, 0x%08x to 0x%08x: %s: twice %u, "
+                    "spoilt %u, seen %u: %.200s\n", s.what->name, s.pool.alignment, seed,
+                    s.pool_of, s.word, s.before, s.after, shpool_strerror(result.status), s.twice,
+                    s.spoilt, (report->corrupt != 0) || (report->bad_frees != 0), result.text);
     }
+}
+
+static inline void run_once(uint32_t seed, tally *sum)
+{
+    run_kernel(stray_kernel, seed, sum);
 }
 
 /* Whether no run of the allocator went wrong; prints a line. */
@@ -361,7 +380,7 @@ static inline uint32_t bad_runs(const char *what, const shpool_allocator *alloca
                                 const tally *sum)
 {
     print_message("%s%s%s: %u runs: %u hung, %u went outside, %u gave twice, %u spoilt; %u seen, "
-                  "%u not\n", allocator->name, (what[0] != '\0') ? ", " : "", what, wanted.runs,
+                  "%u not\n", allocator->name, (what[0] != '\0') ? ", " : "", what, sum->runs,
                   sum->hung, sum->outside, sum->twice, sum->spoilt, sum->seen, sum->unseen);
     return sum->hung + sum->outside + sum->twice + sum->spoilt + sum->wrong + sum->missed;
 }

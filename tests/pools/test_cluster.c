@@ -119,6 +119,7 @@ static void run_scripts(const char *spec, simt_engine engine, uint32_t blocks, u
         t.launch.seed          = seed;
         t.launch.engine        = engine;
         t.launch.switch_period = periods[seed % 4u];
+        t.launch.static_bytes  = 8u * seed;
         run_cluster(script_kernel);
         if (blocks > 1) {
             assert_true(t.borrowed > 0);
@@ -138,6 +139,7 @@ static void test_scripts_of_any_cluster(void **state)
         run_scripts("cluster_bitmap", SIMT_FIBERS, blocks, 33, 4);
     }
     run_scripts("cluster_bitmap", SIMT_FIBERS, 3, 40, 4);
+    run_scripts("cluster_bitmap:alignment=128", SIMT_FIBERS, 3, 5, 8);
 }
 
 static void test_scripts_with_stats_and_check(void **state)

@@ -2,6 +2,10 @@
 /* Every registered allocator against the contract of heap.h: what malloc and its family return. */
 #include "heap_trial.h"
 
+#define CALL_ENV                  trial
+#define CALL_EXPECT(_env, _fine)  HEAP_EXPECT(&(_env)->model, _fine)
+#include "calls.h"
+
 static trial t;
 
 /* ---- random scripts ---- */
@@ -326,6 +330,88 @@ static void test_sizes_that_overflow_the_spill_header_give_null(void **state)
     }
 }
 
+/* ---- every call ---- */
+
+#define CALL_THREADS 40u
+
+static call_case asked;
+
+static void call_kernel(void *arg)
+{
+    trial *p = (trial *)arg;
+
+    call_body(&p->pool, simt_from_shared(simt_dynamic_base()), asked, p);
+}
+
+static void expect_call(const char *options)
+{
+    const call_row *row     = &call_rows[asked.call];
+    const uint32_t  waiting = ((row->flags & CALL_WAITS) != 0) && (asked.full == 0) &&
+                             (t.pool.pool_bytes != 0) &&
+                             ((t.pool.flags & SHPOOL_FLAG_SHARED) != 0);
+    const char     *form   = free_rows[asked.form - FREE_FIRST].name;
+    const uint32_t  counts = (t.pool.flags & SHPOOL_FLAG_STATS) != 0;
+    shpool_status   status;
+
+    t.launch.dynamic_bytes = asked.mbars + 8u * CALL_THREADS;
+    status = simt_run(&t.launch, call_kernel, &t, &t.result);
+    if ((status != SHPOOL_OK) || (t.model.faults != 0)) {
+        fail_msg("%s%s, %s and %s: %s %s", TRIAL_NAME(&t), options, row->name, form,
+                 t.result.text, t.model.text);
+    }
+    if (t.pool.report == NULL) {
+        return;
+    }
+    assert_int_equal(shpool_simt_report(&t.pool, &t.report), SHPOOL_OK);
+    if ((t.report.failures != call_failures(&asked, CALL_THREADS)) ||
+        (t.report.refusals != call_refusals(&asked, CALL_THREADS)) ||
+        (counts && ((t.report.waits != 0) != waiting)) || (t.report.live != 0) ||
+        (t.report.live_bytes != 0) || (t.report.bad_frees != 0) || (t.report.corrupt != 0)) {
+        fail_msg("%s%s, %s and %s: failures %llu, not %u; refusals %llu, not %u; waits %llu, live "
+                 "%llu, bad frees %u", TRIAL_NAME(&t), options, row->name, form,
+                 t.report.failures, call_failures(&asked, CALL_THREADS), t.report.refusals,
+                 call_refusals(&asked, CALL_THREADS), t.report.waits, t.report.live,
+                 t.report.bad_frees);
+    }
+    assert_int_equal(t.report.refused.reason, SHPOOL_REFUSED_SIZE);
+}
+
+/* Served, or refused for a reason that the capabilities, the options or the report declare. */
+static void test_every_call_of_every_allocator(void **state)
+{
+    static const char *const options[7] = { "", ":stats=1", ":check=1,stats=1", ":spill=native",
+                                           ":spill=arena,spill_bytes=8K", ":spill=native,stats=1",
+                                           ":spill=arena,spill_bytes=8K,stats=1" };
+    const uint32_t pairs = CALL_COUNT * FREE_COUNT;
+
+    (void)state;
+    for (size_t i = 0; i < shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i);
+        const uint32_t share = CALL_THREADS / trial_pools(allocator, CALL_THREADS);
+
+        for (uint32_t k = 0; k < pairs * 7u; k++) {
+            const char *option = options[k / pairs];
+            uint32_t    call   = k % pairs / FREE_COUNT;
+            uint32_t    form   = k % FREE_COUNT;
+
+            if ((call_rows[call].who != free_rows[form].who) ||
+                ((strstr(option, "check") != NULL) &&
+                 ((allocator->caps & SHPOOL_CAP_CHECK) == 0)) ||
+                ((strstr(option, "spill") != NULL) &&
+                 ((allocator->caps & SHPOOL_CAP_NONE) != 0)) ||
+                ((strstr(option, "arena") != NULL) &&
+                 (allocator->scope == SHPOOL_SCOPE_CLUSTER))) {
+                continue; /* the plan refuses these: test_plan.c */
+            }
+            trial_open(&t, allocator, option, CALL_THREADS, share * 700u, 64);
+            asked         = call_case_of(&t.pool, call, form);
+            t.launch.seed = k;
+            expect_call(option);
+            trial_close(&t);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +432,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_malloc_0_is_malloc_1_and_free_null_is_nothing),
         cmocka_unit_test(test_sizes_that_no_pool_has_give_null),
         cmocka_unit_test(test_sizes_that_overflow_the_spill_header_give_null),
+        cmocka_unit_test(test_every_call_of_every_allocator),
     };
 
     if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */

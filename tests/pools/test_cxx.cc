@@ -93,7 +93,7 @@ void kernel(void *arg)
     shpool_fini(heap);
 }
 
-void run(const shpool::pool &pool, outcome *out)
+void run(const shpool::pool &pool, simt_kernel what_to_do, outcome *out)
 {
     simt_launch launch = {};
     simt_result end;
@@ -102,7 +102,7 @@ void run(const shpool::pool &pool, outcome *out)
     launch.block[0]      = THREADS;
     launch.dynamic_bytes = pool.get().shared_bytes;
     launch.switch_period = 3;
-    if (simt_run(&launch, kernel, &what, &end) != SHPOOL_OK) {
+    if (simt_run(&launch, what_to_do, &what, &end) != SHPOOL_OK) {
         fail_msg("%s", end.text);
     }
 }
@@ -124,7 +124,7 @@ void test_arrays_are_freed_at_the_end_of_their_scope(void **)
     outcome                  out    = {};
     const shpool_report_data before = pool.report();
 
-    run(pool, &out);
+    run(pool, kernel, &out);
     assert_int_equal(out.wrong, 0);
     assert_int_equal(out.live, 0);
     assert_int_equal(before.mallocs, 0);
@@ -133,6 +133,46 @@ void test_arrays_are_freed_at_the_end_of_their_scope(void **)
     assert_int_equal(pool.report().failures, 2 * THREADS);
     pool.close();
     pool.close(); /* of a closed one: nothing */
+}
+
+/* An element type needs more than the pool has: every owner's array is empty, and the report says
+ * what would work. */
+void overaligned_kernel(void *arg)
+{
+    const job  *what = static_cast<job *>(arg);
+    shpool_heap heap = shpool_init(what->pool, simt_from_shared(simt_dynamic_base()));
+    const bool  fits = what->pool->alignment >= alignof(line);
+
+    expect(what->out, static_cast<bool>(shpool::array<line>(heap, 1)) == fits);
+    expect(what->out, static_cast<bool>(shpool::array<line, shpool::warp>(heap, 1)) == fits);
+    expect(what->out, static_cast<bool>(shpool::array<line, shpool::lanes>(
+                          heap, 1, {shpool_warp_lanes()})) == fits);
+    expect(what->out, static_cast<bool>(shpool::array<line, shpool::block>(heap, 1)) == fits);
+    shpool_fini(heap);
+}
+
+void test_a_type_gets_its_alignment_or_a_reason(void **)
+{
+    shpool_config want = wanted();
+
+    for (want.alignment = 16; want.alignment <= 128; want.alignment *= 2) {
+        shpool::pool   pool(want, "bitmap:stats=1");
+        outcome        out     = {};
+        const uint32_t refused = (want.alignment < alignof(line)) ? THREADS + 2u + 2u + 1u : 0u;
+
+        run(pool, overaligned_kernel, &out);
+        assert_int_equal(out.wrong, 0);
+        const shpool_report_data report = pool.report();
+
+        assert_int_equal(report.mallocs, THREADS + 2 + 2 + 1);
+        assert_int_equal(report.failures, refused);
+        assert_int_equal(report.refusals, refused);
+        if (refused != 0) {
+            assert_int_equal(report.status, SHPOOL_ERR_ALIGNMENT);
+            assert_int_equal(report.refused.alignment, alignof(line));
+            assert_non_null(strstr(shpool_last_error(), "open it with alignment=64"));
+        }
+    }
 }
 
 void test_a_pool_moves(void **)
@@ -146,7 +186,7 @@ void test_a_pool_moves(void **)
     assert_string_equal(first.get().name, "freelist");
     second = std::move(first);
     assert_string_equal(second.get().name, "freelist");
-    run(second, &out);
+    run(second, kernel, &out);
     assert_int_equal(out.wrong, 0);
 }
 
@@ -177,6 +217,7 @@ int main()
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_arrays_are_freed_at_the_end_of_their_scope),
+        cmocka_unit_test(test_a_type_gets_its_alignment_or_a_reason),
         cmocka_unit_test(test_a_pool_moves),
         cmocka_unit_test(test_failures_are_exceptions_that_say_why),
     };

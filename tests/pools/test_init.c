@@ -104,9 +104,9 @@ static void test_misaligned_base_gives_empty_heaps(void **state)
     FOR_EACH_POOL(allocator) {
         trial_open(&t, allocator, ":stats=1", 4, 400, 128);
         t.launch.dynamic_bytes += 1024;
-        t.number = 64;
-        assert_refused(misaligned_kernel, SHPOOL_ERR_ALIGNMENT,
-                       "not a multiple of the pool's alignment 128");
+        t.number = 8;
+        assert_refused(misaligned_kernel, SHPOOL_ERR_ALIGNMENT, "0x408 in shared memory, which is "
+                       "not a multiple of 16");
         trial_open(&t, allocator, ":stats=1", 4, 400, 16);
         t.launch.dynamic_bytes += 1024;
         t.number = 4;
@@ -246,7 +246,7 @@ static void two_pools_kernel(void *arg)
 
 static void test_two_pools_and_arrays_of_the_user_in_one_block(void **state)
 {
-    shpool_config want = { .block_threads = 16, .payload_bytes = 16 * 128 };
+    shpool_config want = { .block_threads = 16, .payload_bytes = 16 * 128, .alignment = 256 };
 
     (void)state;
     FOR_EACH_POOL(allocator) {
@@ -255,7 +255,7 @@ static void test_two_pools_and_arrays_of_the_user_in_one_block(void **state)
                 continue;
             }
             trial_open(&t, allocator, "", 16, (allocator->scope == SHPOOL_SCOPE_THREAD)
-                                                  ? 128 : 16 * 128, 16);
+                                                  ? 128 : 16 * 128, 64);
             assert_int_equal(shpool_simt_open(shpool_allocator_get(i)->name, &want, &second),
                              SHPOOL_OK);
             t.launch.dynamic_bytes   = 128u + t.pool.shared_bytes + second.shared_bytes;
@@ -332,19 +332,19 @@ static void test_init_again_starts_afresh(void **state)
 static void sub_pool_kernel(void *arg)
 {
     trial      *p    = (trial *)arg;
-    shpool_heap heap = shpool_init_bytes(&p->pool, simt_from_shared(simt_dynamic_base() + 1024u),
+    simt_addr   base = simt_dynamic_base() + 1024u;
+    shpool_heap heap = shpool_init_bytes(&p->pool, simt_from_shared(base + 16u),
                                          (uint32_t)p->number);
 
     if (heap.view.bytes == 0) {
         expect_empty(p, heap);
         return;
     }
-    HEAP_EXPECT(&p->model, (heap.view.base >= simt_dynamic_base() + 1024u) &&
-                               (heap.view.base + heap.view.bytes <=
-                                simt_dynamic_base() + 1024u + p->number));
+    HEAP_EXPECT(&p->model, (heap.view.base % 64u == 0) && (heap.view.base >= base + 16u) &&
+                               (heap.view.base + heap.view.bytes <= base + 16u + p->number));
     simt_global_add32(&p->steps, 1);
     simt_barrier();
-    if (heap.view.base == simt_dynamic_base() + 1024u && simt_thread_rank() == 0) {
+    if (heap.view.base == base + 64u && simt_thread_rank() == 0) {
         size_t    most = shpool_largest(heap);
         heap_slot slot;
 
@@ -365,7 +365,7 @@ static void test_init_bytes_makes_pools_of_what_it_is_given(void **state)
 
         for (uint32_t bytes = 0; bytes < 6000; bytes += 1u + bytes / 2u) {
             trial_open(&t, allocator, "", 4, 400, 64);
-            t.launch.dynamic_bytes = 1024u + 6000u;
+            t.launch.dynamic_bytes = 1024u + 6016u;
             t.number               = bytes;
             trial_run(&t, sub_pool_kernel);
             assert_true((t.steps == 0) || (t.steps == 4));

@@ -2,6 +2,8 @@
 /* stats=1 and check=1 of every allocator: what the report says, which frees are refused. */
 #include "heap_trial.h"
 
+#include "calls.h"
+
 static trial t;
 
 /* ---- counters ---- */
@@ -288,6 +290,126 @@ static void test_realloc_of_an_interior_pointer_harms_nobody_in_checked_mode(voi
     }
 }
 
+/* ---- every call, and every reason to fail ---- */
+
+static void *live; /* of the block, or NULL: what the reallocs make larger */
+
+/* Why a request fails; bytes 0: one more than `largest`. */
+typedef struct cause {
+    uint32_t    reason;
+    size_t      alignment;
+    size_t      bytes;
+    const char *text; /* of shpool_last_error() */
+} cause;
+
+static const cause causes[] = {
+    { SHPOOL_REFUSED_NONE, 16, 16, NULL },
+    { SHPOOL_REFUSED_SIZE, 16, 0, "with payload_bytes=" },
+    { SHPOOL_REFUSED_SIZE, 32, ~(size_t)0, "no block has more than 227 KiB" },
+    { SHPOOL_REFUSED_SIZE, 1, 1ull << 32, "for 4294967296 bytes aligned to 1" },
+    { SHPOOL_REFUSED_ALIGNMENT, 64, 16, "aligned to 32; open it with alignment=64" },
+    { SHPOOL_REFUSED_ALIGNMENT, 24, 16, "a power of two up to 1024" },
+    { SHPOOL_REFUSED_ALIGNMENT, 0, 16, "a power of two up to 1024" },
+    { SHPOOL_REFUSED_ALIGNMENT, 2048, 16, "no pool is aligned to more than 1024" },
+    { SHPOOL_REFUSED_ALIGNMENT, 1ull << 36, 0, "aligned to 4294967295" },
+    { SHPOOL_REFUSED_EMPTY, 16, 16, "has 16 bytes of shared memory from the pool's base on" },
+};
+
+static uint32_t     asked; /* of call_rows */
+static const cause *why;
+static size_t       asked_bytes;
+
+/* Block 1 asks once.  Before, the pools are filled if memory is to be in use, or what a realloc is
+ * to make larger is allocated. */
+static void fail_kernel(void *arg)
+{
+    trial      *p     = (trial *)arg;
+    shpool_heap heap  = trial_init(p);
+    uint32_t    turn  = (simt_block_rank() == 1) &&
+                        ((call_rows[asked].who == CALL_BLOCK) ||
+                         ((call_rows[asked].who == CALL_THREAD) ? (simt_thread_rank() == 0)
+                                                                : (simt_warp() == 0)));
+    void       *mine  = NULL;
+
+    if ((simt_block_rank() == 1) && trial_leads(heap)) {
+        mine = shpool_malloc(heap, (why->reason == SHPOOL_REFUSED_NONE) ? p->pool.largest : 8);
+        HEAP_EXPECT(&p->model, mine != NULL);
+        if ((simt_thread_rank() == 0) && (why->reason != SHPOOL_REFUSED_NONE)) {
+            live = mine;
+        }
+    }
+    simt_barrier();
+    if (turn) {
+        HEAP_EXPECT(&p->model, call_make(asked, heap, SIMT_ALL_LANES, live, why->alignment,
+                                        asked_bytes, 3) == NULL);
+    }
+    simt_barrier();
+    if (mine != NULL) {
+        HEAP_EXPECT(&p->model, shpool_free_at(heap, mine, 0) == SHPOOL_FREE_OK);
+    }
+    shpool_fini(heap);
+}
+
+static void expect_refused(const shpool_allocator *allocator, const char *options)
+{
+    const uint32_t is_empty = (why->reason == SHPOOL_REFUSED_EMPTY);
+    const uint32_t refused  = (why->reason != SHPOOL_REFUSED_NONE);
+    const uint32_t taken    = is_empty ? 0u : t.pool.pools;
+    const uint32_t flags    = call_rows[asked].flags;
+
+    if ((t.report.mallocs != taken + 1u) || (t.report.failures != 1u) ||
+        (t.report.frees != taken) || (t.report.bad_frees != 0) ||
+        (t.report.refusals != refused) || (t.report.refused.reason != why->reason)) {
+        fail_msg("%s%s, %s of %zu bytes aligned to %zu: mallocs %llu, failures %llu, refusals "
+                 "%llu, reason %u", allocator->name, options, call_rows[asked].name, asked_bytes,
+                 why->alignment,
+                 t.report.mallocs, t.report.failures, t.report.refusals, t.report.refused.reason);
+    }
+    if (refused) {
+        assert_int_equal(t.report.refused.block, 1);
+        assert_int_equal(t.report.refused.thread, 0);
+        assert_int_equal(t.report.refused.site, ((flags & CALL_SITE) != 0) ? CALL_SITE_NUMBER : 0);
+        assert_true(t.report.refused.bytes == asked_bytes);
+        assert_int_equal(t.report.refused.alignment,
+                         ((flags & CALL_ALIGNS) == 0) ? 16 :
+                         (why->alignment < ~0u) ? why->alignment : ~0u);
+        if ((strstr(why->text, "aligned to 1") == NULL) || ((flags & CALL_ALIGNS) != 0)) {
+            assert_non_null(strstr(shpool_last_error(), why->text));
+        }
+    }
+    assert_int_equal(t.report.status, is_empty ? SHPOOL_ERR_LAUNCH :
+                     (why->reason == SHPOOL_REFUSED_SIZE) ? SHPOOL_ERR_TOO_LARGE :
+                     refused ? SHPOOL_ERR_ALIGNMENT : SHPOOL_OK);
+}
+
+static void test_every_failed_request_is_counted_and_has_a_reason(void **state)
+{
+    static const char *const options[] = { ":stats=1", ":check=1" };
+    const size_t             n         = CALL_COUNT;
+
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        for (size_t i = 0; i < 2u * n * (sizeof(causes) / sizeof(causes[0])); i++) {
+            asked = (uint32_t)(i / 2u % n);
+            why   = &causes[i / 2u / n];
+            if (((call_rows[asked].flags & CALL_ALIGNS) == 0) &&
+                (why->reason == SHPOOL_REFUSED_ALIGNMENT)) {
+                continue;
+            }
+            live = NULL;
+            trial_open(&t, allocator, options[i % 2u], 40, 300, 32);
+            asked_bytes      = (why->bytes != 0) ? why->bytes : t.pool.largest + 1u;
+            t.launch.grid[0] = 2;
+            if (why->reason == SHPOOL_REFUSED_EMPTY) {
+                t.launch.dynamic_bytes = 16;
+            }
+            trial_run(&t, fail_kernel);
+            expect_refused(allocator, options[i % 2u]);
+            trial_close(&t);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -298,6 +420,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_bad_frees_beyond_the_slots_are_counted),
         cmocka_unit_test(test_interior_pointers_are_found_whatever_the_payload_holds),
         cmocka_unit_test(test_realloc_of_an_interior_pointer_harms_nobody_in_checked_mode),
+        cmocka_unit_test(test_every_failed_request_is_counted_and_has_a_reason),
     };
 
     if (argc > 1) {

@@ -192,6 +192,65 @@ static void test_a_slot_is_used_to_its_last_granule(void **state)
     }
 }
 
+/* ---- what a slot has refused: no search, no lock, and no longer than it is true ---- */
+
+#define REFUSED_SLOTS 12u
+
+/* What is requested without an alignment fails exactly if the maps have no room for it; as often
+ * as it is repeated, a refusal waits for no lock. */
+static void refused_kernel(void *arg)
+{
+    trial          *p     = (trial *)arg;
+    shpool_heap     heap  = trial_init(p);
+    const simt_addr area  = heap.view.area;
+    uint32_t        state = p->seed * 2654435769u;
+    uint32_t        again = 0;
+    void           *ptr[REFUSED_SLOTS] = { NULL };
+
+    for (uint32_t step = 0; step < 400; step++) {
+        void   **at    = &ptr[heap_random(&state) % REFUSED_SLOTS];
+        uint32_t bytes = 1u + heap_random(&state) % (64u << heap_random(&state) % 6u);
+        uint32_t align = ((heap_random(&state) & 3u) == 0) ? 1024u : 16u;
+        uint32_t need  = (bytes + (1u << p->pool.spill_shift) - 1u) >> p->pool.spill_shift;
+        uint32_t all   = shpool_granule_all(area);
+        uint32_t fits;
+
+        shpool_free(heap, *at);
+        fits = shpool_granule_find(shpool_granule_map(area), all, need,
+                                   align >> p->pool.spill_shift) != all;
+        *at  = shpool_aligned_malloc(heap, align, bytes);
+        EXPECT(p, (*at != NULL) || !fits);
+        if (*at == NULL) {
+            if (align == 16u) {
+                simt_store32(area + SHPOOL_AREA_SPILL_LOCK, 1); /* as if a thread were at work */
+                EXPECT(p, shpool_malloc(heap, bytes) == NULL);
+                EXPECT(p, shpool_malloc(heap, bytes + 640u) == NULL);
+                simt_store32(area + SHPOOL_AREA_SPILL_LOCK, 0);
+                again++;
+            }
+            EXPECT(p, shpool_granule_find(shpool_granule_map(area), all, need,
+                                          align >> p->pool.spill_shift) == all);
+        }
+    }
+    EXPECT(p, again > 10);
+    shpool_fini(heap);
+}
+
+static void test_a_refusal_is_quick_until_a_free(void **state)
+{
+    (void)state;
+    FOR_EACH_POOL(allocator) {
+        for (uint32_t seed = 1; (seed <= 8) && (allocator->scope != SHPOOL_SCOPE_CLUSTER); seed++) {
+            trial_open(&t, allocator,
+                       (seed & 1u) ? ":spill=arena,spill_bytes=1K" : ":spill=arena,spill_bytes=3K",
+                       1, 64, 1024);
+            t.seed = seed;
+            trial_run(&t, refused_kernel);
+            trial_close(&t);
+        }
+    }
+}
+
 /* ---- the slot is full, and CUDA's heap has not so much ---- */
 
 static void exhausted_kernel(void *arg)
@@ -224,11 +283,48 @@ static void test_both_levels_exhausted(void **state)
         }
         trial_open(&t, allocator, ":spill=arena+native,spill_bytes=4K,stats=1", 1, 200, 1024);
         trial_run(&t, exhausted_kernel);
-        assert_int_equal(t.report.failures, 4); /* calloc makes no request: its product overflows */
+        assert_int_equal(t.report.failures, 5);
+        assert_int_equal(t.report.refusals, 5);
         assert_int_equal(t.report.spills, 2);
         assert_int_equal(t.report.native_spills, 1);
         assert_int_equal(t.report.live + t.report.live_bytes, 0);
         assert_int_equal(t.report.peak_bytes, 4096 + 5000);
+        trial_close(&t);
+    }
+}
+
+/* ---- shared memory only ---- */
+
+static void shared_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+
+    EXPECT(p, shpool_malloc_shared(heap, p->pool.largest + 1u) == NULL);
+    EXPECT(p, shpool_aligned_malloc(heap, 2u * p->pool.alignment, 1) == NULL);
+    shpool_fini(heap);
+}
+
+static void test_what_never_spills_is_counted_when_it_fails(void **state)
+{
+    static const char *const options[] = { ":spill=arena", ":spill=native",
+                                           ":spill=native,stats=1" };
+
+    (void)state;
+    for (size_t i = 0; i < 3u * shpool_allocator_count(); i++) {
+        const shpool_allocator *allocator = shpool_allocator_get(i / 3u);
+
+        if (((allocator->caps & SHPOOL_CAP_NONE) != 0) ||
+            ((i % 3u == 0) && (allocator->scope == SHPOOL_SCOPE_CLUSTER))) {
+            continue;
+        }
+        trial_open(&t, allocator, options[i % 3u], 1, 200, 16);
+        trial_run(&t, shared_kernel);
+        assert_int_equal(t.report.failures, 2);
+        assert_int_equal(t.report.refusals, 2);
+        assert_int_equal(t.report.spills, 0);
+        assert_int_equal(t.report.refused.reason, SHPOOL_REFUSED_SIZE);
+        assert_int_equal(t.report.status, SHPOOL_ERR_TOO_LARGE);
         trial_close(&t);
     }
 }
@@ -427,7 +523,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_scripts_that_fill_their_slot_first),
         cmocka_unit_test(test_scripts_of_parallel_threads),
         cmocka_unit_test(test_a_slot_is_used_to_its_last_granule),
+        cmocka_unit_test(test_a_refusal_is_quick_until_a_free),
         cmocka_unit_test(test_both_levels_exhausted),
+        cmocka_unit_test(test_what_never_spills_is_counted_when_it_fails),
         cmocka_unit_test(test_bad_frees_of_spilled_memory_are_refused),
         cmocka_unit_test(test_slots_come_back_in_fini),
         cmocka_unit_test(test_a_pool_at_address_0_is_like_any_other),

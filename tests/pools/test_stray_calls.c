@@ -68,23 +68,23 @@ static team team_of(uint32_t what)
 
 static void *team_malloc(shpool_heap heap, team t, uint32_t what, uint32_t bytes)
 {
-    const uint32_t attempts = 2u + (what >> 12) % 4u;
-    const uint32_t waits    = ((what >> 5) & 3u) == 0;
-    const uint32_t aligned  = ((what >> 5) & 3u) == 1;
+    const uint32_t attempts   = 2u + (what >> 12) % 4u;
+    const uint32_t waits      = ((what >> 5) & 3u) == 0;
+    const uint32_t is_aligned = ((what >> 5) & 3u) == 1;
 
     switch (t.kind) {
     case OF_LANES:
         return waits ? shpool_malloc_wait_lanes(heap, t.lanes, bytes, attempts)
-               : aligned ? shpool_aligned_malloc_lanes(heap, t.lanes, 64, bytes)
-                         : shpool_malloc_lanes(heap, t.lanes, bytes);
+               : is_aligned ? shpool_aligned_malloc_lanes(heap, t.lanes, aligned(), bytes)
+                            : shpool_malloc_lanes(heap, t.lanes, bytes);
     case OF_WARP:
         return waits ? shpool_malloc_wait_warp(heap, bytes, attempts)
-               : aligned ? shpool_aligned_malloc_warp(heap, 64, bytes)
-                         : shpool_malloc_warp(heap, bytes);
+               : is_aligned ? shpool_aligned_malloc_warp(heap, aligned(), bytes)
+                            : shpool_malloc_warp(heap, bytes);
     default:
         return waits ? shpool_malloc_wait_block(heap, bytes, attempts)
-               : aligned ? shpool_aligned_malloc_block(heap, 64, bytes)
-                         : shpool_malloc_block(heap, bytes);
+               : is_aligned ? shpool_aligned_malloc_block(heap, aligned(), bytes)
+                            : shpool_malloc_block(heap, bytes);
     }
 }
 
@@ -226,13 +226,13 @@ static const struct {
 
 /* The run of a seed, whatever its number among the others. */
 static void run_seed(const calls *made, const shpool_allocator *allocator, uint32_t seed,
-                     tally *sum)
+                     uint32_t shapes, tally *sum)
 {
-    uint32_t shape = (seed - 1u) % 8u;
+    uint32_t shape = (seed - 1u) % shapes;
 
     /* a thread's marks are of a pool of its own */
     stray_open(allocator, (made->caps != 0) ? shape & ~4u : shape, made->threads, made->options);
-    run_once(allocator, seed, sum);
+    run_once(seed, sum);
     shpool_simt_close(&s.pool);
 }
 
@@ -260,11 +260,11 @@ static void run_calls(const calls *made)
         for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
             if ((strcmp(known[i].calls, made->name) == 0) &&
                 (strcmp(known[i].name, allocator->name) == 0)) {
-                run_seed(made, allocator, known[i].seed, &sum);
+                run_seed(made, allocator, known[i].seed, SHAPES / 2u, &sum);
             }
         }
         for (uint32_t i = 0; i < wanted.runs; i++) {
-            run_seed(made, allocator, wanted.first + i, &sum);
+            run_seed(made, allocator, wanted.first + i, SHAPES, &sum);
         }
         bad += bad_runs(made->name, allocator, &sum);
     }

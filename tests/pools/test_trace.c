@@ -91,7 +91,7 @@ static void resize(void *arg)
     if (shpool_malloc_wait(heap, 2048, 3) != NULL) {
         LOG(t, "2048 of 2032 bytes\n");
     }
-    LOG(t, "w 0 - 2048 0 16 0\nw 0 - 2048 0 16 0\nw 0 - 2048 0 16 0\n");
+    LOG(t, "w 0 - 2048 0 16 0\n"); /* nobody else could free */
     log_free(t, heap, same, 0);
     shpool_fini(heap);
 }
@@ -149,6 +149,9 @@ static void spill(void *arg)
 
     LOG(t, "m 0 g0x%llx 5000 %zu 16 0\n", (unsigned long long)(size_t)ptr,
         shpool_usable_size(heap, ptr));
+    if ((t->pool.spill_bytes == 5120) && (shpool_malloc_wait(heap, 100, 2) == NULL)) {
+        LOG(t, "w 0 - 100 0 16 0\nw 0 - 100 0 16 0\n");
+    }
     shpool_free(heap, ptr);
     LOG(t, "f 0 g0x%llx 0 0\n", (unsigned long long)(size_t)ptr);
     shpool_fini(heap);
@@ -157,7 +160,8 @@ static void spill(void *arg)
 static void test_what_is_spilled_has_one_record(void **state)
 {
     static const char *const specs[][2] = { { "bitmap", ",spill=native" },
-                                            { "rbtree", ",spill=arena" }, { "native", "" } };
+                                            { "rbtree", ",spill=arena" }, { "native", "" },
+                                            { "native", ",spill=arena,spill_bytes=5K" } };
     trace_trial *t = *state;
     shpool_config want = { .block_threads = 1, .payload_bytes = 2048 };
 

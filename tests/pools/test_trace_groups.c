@@ -164,15 +164,15 @@ static void block(void *arg)
         log_gift(t, heap, "0+71", other, 500, 0);
     }
     simt_barrier();
-    if (simt_warp() == 1) { /* a warp may free it */
-        free_lanes(t, heap, ~0u, "32+31", other, 0);
-    }
-    simt_barrier();
-    ptr = shpool_malloc_wait_block(heap, t->pool.largest + 1u, 2);
+    (void)shpool_malloc_wait_block(heap, t->pool.largest, 2);
     if (simt_thread_rank() == 0) {
         for (uint32_t i = 0; i < 2; i++) {
-            LOG(t, "w 0+71 - %u 0 16 0\n", t->pool.largest + 1u);
+            LOG(t, "w 0+71 - %u 0 16 0\n", t->pool.largest);
         }
+    }
+    simt_barrier();
+    if (simt_warp() == 1) { /* a warp may free it */
+        free_lanes(t, heap, ~0u, "32+31", other, 0);
     }
     shpool_fini(heap);
 }
@@ -230,10 +230,11 @@ static void wait(void *arg)
     shpool_heap heap = trace_init(t);
 
     if ((simt_warp() == 0) && (simt_lane() >= 24)) {
-        const uint32_t bytes = t->pool.largest + 1u;
+        const uint32_t bytes = t->pool.largest;
 
+        (void)malloc_lanes(t, heap, 0xff000000u, "24+7", 16, 0); /* in the way */
         if (shpool_malloc_wait_lanes(heap, 0xff000000u, bytes, 3) != NULL) {
-            LOG(t, "%u of %u bytes\n", bytes, bytes - 1u);
+            LOG(t, "%u bytes beside 16\n", bytes);
         }
         for (uint32_t i = 0; (i < 3) && leads(0xff000000u); i++) {
             LOG(t, "w 24+7 - %u 0 16 0\n", bytes);

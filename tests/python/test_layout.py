@@ -8,9 +8,9 @@ from trial import compiled
 
 STRUCTS = {
     "shpool_config": _c.Config, "shpool_pool": _c.PoolStruct, "shpool_bad_free": _c.BadFree,
-    "shpool_leak": _c.Leak, "shpool_report_data": _c.ReportData, "shpool_arch": _c.Arch,
-    "shpool_advice": _c.Advice, "shpool_blob": _c.Blob, "shpool_device_stats": _c.DeviceStats,
-    "simt_launch": _c.Launch, "simt_result": _c.Result,
+    "shpool_leak": _c.Leak, "shpool_refused": _c.Refused, "shpool_report_data": _c.ReportData,
+    "shpool_arch": _c.Arch, "shpool_advice": _c.Advice, "shpool_blob": _c.Blob,
+    "shpool_device_stats": _c.DeviceStats, "simt_launch": _c.Launch, "simt_result": _c.Result,
     "shpool_allocator": _c.AllocatorStruct}
 BEGINNINGS = {"shpool_allocator"}  # only their first fields are declared
 

@@ -4,6 +4,7 @@ import ctypes
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 
 import shpool
@@ -71,6 +72,8 @@ class Plans(unittest.TestCase):
             shpool.plan("bitmap", block_threads=64, payload_bytes=200 * 1024, arch="sm_86")
         self.assertEqual(caught.exception.name, "TOO_LARGE")
         shpool.plan("bitmap", block_threads=64, payload_bytes=200 * 1024, arch="sm_90")
+        with self.assertRaisesRegex(shpool.Error, "threads_per_pool=64"):
+            shpool.plan("freelist", block_threads=64, payload_bytes=4096, request_bytes=4096)
 
     def test_numbers_that_c_would_cut_are_errors(self):
         for wrong in (-1, 1 << 32, (1 << 32) + 64):
@@ -80,6 +83,17 @@ class Plans(unittest.TestCase):
             shpool.plan("bitmap", block_threads="64", payload_bytes=64)
         with self.assertRaises(shpool.Error):
             shpool.plan("bitmap", block_threads=64, payload_bytes=64, spill="sometimes")
+
+    def test_requests_reach_the_plan(self):
+        pool = shpool.plan("freelist", block_threads=1, requests=[(2, 8192)])
+        self.assertEqual(pool.largest, 16384)
+        pool = shpool.plan("arena", block_threads=1, alignment=64, requests=[(3, 100, 64), [1, 4]])
+        self.assertGreaterEqual(pool.largest, 3 * 128 + 16)
+        for wrong in ([], [(1,)], [(0, 4)], [(1, 2.5)], [(1 << 32, 4)], [(1, 4, 32)]):
+            with self.assertRaises(shpool.Error):
+                shpool.plan("arena", block_threads=1, requests=wrong)
+        with self.assertRaisesRegex(shpool.Error, "leave both 0"):
+            shpool.plan("arena", block_threads=1, payload_bytes=64, requests=[(1, 4)])
 
     def test_options_reach_the_plan(self):
         pool = shpool.plan("warp_best_fit", block_threads=64, payload_bytes=8192,
@@ -129,11 +143,117 @@ class Plans(unittest.TestCase):
         self.assertIn(b"UNSUPPORTED", done.stdout)
         self.assertIn(b"pip install", done.stdout)
 
+    def test_after_a_refused_library_no_call_uses_one(self):
+        names = [name for name in _c._FUNCTIONS if name != "shpool_last_error"]
+        source = 'const char *shpool_last_error(void) { return "of another version"; }\n' + "".join(
+            f"int {name}(void) {{ return -10; }}\n" for name in names)
+        with compiled(source, "-shared", "-fPIC", "-w") as wrong:
+            for path in (wrong, "/nowhere/libshpool.so"):
+                code = ("import shpool\n"
+                        f"for call in (lambda: shpool.load({path!r}), shpool.version,\n"
+                        "  lambda: shpool.plan('bitmap', block_threads=1, payload_bytes=16)):\n"
+                        "  try: print('used', call())\n"
+                        "  except shpool.Error as error: print(error.name)\n"
+                        f"shpool.load({library_path()!r})\nprint(shpool.version())")
+                done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE,
+                                      check=True)
+                name = "ABI" if path == wrong else "UNSUPPORTED"
+                self.assertEqual(done.stdout.decode().split(), [name] * 3 + [shpool.version()])
+
     def test_import_does_not_load_cuda(self):
         code = ("import shpool, sys\nshpool.plan('bitmap', block_threads=1, payload_bytes=16)\n"
                 "print('libcuda' in open('/proc/self/maps').read(), 'torch' in sys.modules)")
         done = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
         self.assertEqual(done.stdout.split(), [b"False", b"False"])
+
+
+# every argument of every function that hands it to C: what is out of type or range
+ARGUMENTS = """
+import ctypes, sys, types
+for name in ("torch", "cupy", "numpy"):
+    sys.modules[name] = types.SimpleNamespace(
+        __version__="13.0", version=types.SimpleNamespace(cuda="13.0"))
+import shpool, shpool.cupy, shpool.executor, shpool.torch
+
+class Odd:
+    __hash__ = None
+    def __repr__(self):
+        return "odd"
+
+ANY = [Odd(), 1.5, float("nan"), [], {}, b"bytes", lambda: 0]
+TEXT = ANY + ["bitmap\\0:check=1", 5, -1, True]
+WORD = ANY + [None, "64", -1, 1 << 32, (1 << 32) + 1, 1 << 64, True]
+LONG = ANY + [None, "64", -1, 1 << 64, True]
+FLAG = ANY + [None, "no", 2, -1]
+SHAPE = WORD + [(), (1, 1, 1, 1), (1, -1), ("a",), (1, (1 << 32) + 1)]
+CODE = ANY[:5] + ANY[6:] + [None, "code", 5]
+POOL = ANY + [None, "bitmap", 5]
+pool = shpool.plan("bitmap", block_threads=32, payload_bytes=4096)
+executed = shpool.executor.open("bitmap", block_threads=32, payload_bytes=4096, stats=True)
+report = executed.report()
+closed = shpool.executor.open("bitmap", block_threads=32, payload_bytes=4096, stats=True)
+closed.close()
+kernel = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda argument: None)
+null = ctypes.CFUNCTYPE(None, ctypes.c_void_p)()
+plan = dict(block_threads=32, payload_bytes=4096)
+run = dict(kernel=kernel)
+link = dict(kernel=b"x", spec="bitmap", arch="sm_90")
+calls = [(shpool.load, {}, "path", TEXT), (shpool.find_arch, {}, "name", TEXT + [None]),
+         (shpool.report, {}, "pool", POOL + [closed]),
+         (shpool.cupy.options, {}, "pool", POOL + [closed]),
+         (shpool.cupy.argument, {}, "pool", POOL + [closed]),
+         (shpool.cupy.launch, dict(kernel=0, grid=1, block=1), "pool", POOL + [closed]),
+         (shpool.cupy.launch, dict(kernel=0, grid=1, block=1, pool=pool), "shared_mem", WORD),
+         (shpool.executor.run, {}, "kernel", CODE + [b"rows", null]),
+         (shpool.executor.run, run, "argument", ANY + ["text", 5]),
+         (shpool.executor.run, run, "engine", TEXT + [None]),
+         (shpool.torch.extension, {}, "allocator_name", TEXT + [None]),
+         (shpool.torch.extension, {}, "check", FLAG), (shpool.torch.extension, {}, "spill", FLAG)]
+for name, bad in (("kernel", CODE), ("spec", TEXT + [None]), ("arch", TEXT + [None])):
+    calls.append((shpool.link, link, name, bad))
+for function in (shpool.plan, shpool.executor.open):
+    calls.append((function, plan, "spec", TEXT))
+    for name in ("block_threads payload_bytes total_bytes threads_per_pool alignment "
+                 "shared_limit spill_bytes spill_blocks request_bytes").split():
+        calls.append((function, plan, name, WORD))
+    calls += [(function, plan, "stats", FLAG), (function, plan, "check", FLAG),
+              (function, plan, "spill", TEXT + [None])]
+calls.append((shpool.plan, plan, "arch", TEXT))
+for function in (pool.blocks_per_sm, report.advise):
+    calls += [(function, {}, "arch", TEXT + [None]),
+              (function, dict(arch="sm_90"), "other_shared", WORD)]
+for name in ("grid", "block", "cluster"):
+    calls.append((shpool.executor.run, run, name, SHAPE))
+for name in "dynamic_bytes switch_period timeout_ms static_bytes fill from_zero".split():
+    calls.append((shpool.executor.run, run, name, WORD))
+for name in ("seed", "max_switches"):
+    calls.append((shpool.executor.run, run, name, LONG))
+calls.append((shpool.executor.run, run, "grdi", [1]))
+for function in (shpool.torch.stats, shpool.torch.memory_stats,
+                 shpool.torch.reset_peak_memory_stats):
+    calls.append((function, {}, "device", WORD + [1 << 31]))
+tried = 0
+for function, others, name, values in calls:
+    for value in values:
+        tried += 1
+        try:
+            result = function(**{**others, name: value})
+        except shpool.Error:
+            continue
+        except BaseException as error:
+            print(f"{function.__name__}({name}={value!r}): {type(error).__name__} {error}")
+        else:
+            print(f"{function.__name__}({name}={value!r}): accepted, {result!r}")
+print(tried, "tried")
+"""
+
+
+class Arguments(unittest.TestCase):
+    def test_each_one_out_of_type_or_range_is_an_error(self):
+        done = subprocess.run([sys.executable, "-c", ARGUMENTS], stdout=subprocess.PIPE, check=True)
+        *wrong, last = done.stdout.decode().splitlines()
+        self.assertEqual(wrong, [])
+        self.assertGreater(int(last.split()[0]), 700)
 
 
 class Versions(unittest.TestCase):
@@ -210,6 +330,87 @@ except shpool.Error as error: print(error.name)
 """
 
 
+# CuPy's part that shpool.cupy calls, and the library's, which print what they get
+STREAMS = """
+import gc, sys, threading, types
+class Stream:
+    def __init__(self, ptr):
+        self.ptr = ptr
+    def __del__(self):
+        print("gone", self.ptr)
+class Memory:
+    def __init__(self, ptr, size, owner, device):
+        self.ptr, self.owner = ptr, owner
+class OutOfMemoryError(Exception):
+    pass
+cupy = types.ModuleType("cupy")
+cupy.__version__ = "14.2.0"
+cupy.cuda = types.SimpleNamespace(
+    UnownedMemory=Memory, MemoryPointer=lambda memory, offset: memory,
+    runtime=types.SimpleNamespace(getDevice=lambda: 3), get_current_stream=lambda: current,
+    memory=types.SimpleNamespace(OutOfMemoryError=OutOfMemoryError))
+sys.modules.update(cupy=cupy, numpy=types.ModuleType("numpy"))
+import shpool.cupy
+library = shpool._c.lib()
+status = 0
+def device_malloc(shared, size, stream, ptr_p):
+    print("malloc", size, stream)
+    ptr_p._obj.value = None if status else 4096
+    return status
+def device_free(shared, ptr, stream):
+    print("free", stream)
+    return 0
+library.shpool_device_malloc = device_malloc
+library.shpool_device_free = device_free
+library.shpool_cupy_free = lambda param, ptr, device: print("wait for device", device)
+shpool._c.shared = lambda device: device
+malloc = shpool.cupy.allocator()
+def use(ptr, thread=False):
+    global current
+    current = Stream(ptr)
+    kept = [malloc(100)]
+    current = Stream(99)
+    drop = kept.clear
+    if thread:
+        other = threading.Thread(target=drop)
+        other.start()
+        other.join()
+    else:
+        drop()
+    print(";")
+"""
+
+
+class Streams(unittest.TestCase):
+    """CuPy's arrays are freed on the stream that they were allocated on."""
+
+    def printed(self, code):
+        done = subprocess.run([sys.executable, "-c", STREAMS + code], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=True)
+        return done.stdout.decode().replace("\n", " ")
+
+    def test_cupy_s_memory_keeps_its_stream(self):
+        for call, want in (
+                ("use(0)", "malloc 100 0 free 0 gone 0 ;"),
+                ("use(1)", "malloc 100 1 free 1 gone 1 ;"),
+                ("use(70)", "malloc 100 70 free 70 gone 70 ;"),  # not of stream 99, and before
+                ("use(70, thread=True)", "malloc 100 70 free 70 gone 70 ;"),
+                ("use(2)", "malloc 100 2 free 2 gone 2 ;"),
+                ("use(2, thread=True)", "malloc 100 2 wait for device 3 gone 2 ;")):
+            with self.subTest(call):
+                self.assertTrue(self.printed(call).startswith(want), self.printed(call))
+
+    def test_a_shortage_is_cupy_s_error(self):
+        for number, name in ((-3, "OutOfMemoryError"), (-19, "OutOfMemoryError"), (-12, "Error")):
+            code = (f"status = {number}\ncurrent = Stream(5)\n"
+                    "try: malloc(100)\nexcept Exception as error: print(type(error).__name__)")
+            self.assertIn("malloc 100 5 " + name, self.printed(code))
+
+    def test_at_exit_nothing_is_freed(self):
+        code = "current = Stream(5)\nmalloc(100).owner.__del__(lambda: True)\nprint('end')"
+        self.assertTrue(self.printed(code).startswith("malloc 100 5 free 5 end"))
+
+
 class Statistics(unittest.TestCase):
     def test_numbers_have_the_names_of_pytorch(self):
         done = subprocess.run([sys.executable, "-c", STATS], stdout=subprocess.PIPE, check=True)
@@ -238,7 +439,7 @@ class Links(unittest.TestCase):
 
 
 class Executor(unittest.TestCase):
-    def run_rows(self, leak=0, **launch):
+    def run_rows(self, leak=0, less=0, **launch):
         with compiled(KERNEL, "-shared", "-fPIC", library_path()) as made:
             kernels = ctypes.CDLL(made)
             with shpool.executor.open("bitmap", block_threads=32, payload_bytes=4096,
@@ -246,7 +447,7 @@ class Executor(unittest.TestCase):
                 out = (ctypes.c_uint32 * 64)()
                 argument = Argument(pool.struct, out, leak)
                 shpool.executor.run(kernels.rows, argument, grid=2, block=32,
-                                    dynamic_bytes=pool.shared_bytes, **launch)
+                                    dynamic_bytes=pool.shared_bytes - less, **launch)
                 return list(out), pool.report(), kernels, pool
 
     def test_rows_are_added_up(self):
@@ -263,6 +464,32 @@ class Executor(unittest.TestCase):
         self.assertEqual((report.live, report.leaks, len(report.leak)), (6, 6, 6))
         self.assertEqual(sorted({leak.thread for leak in report.leak}), [0, 1, 2])
         self.assertIn("6 never freed", str(report))
+
+    def test_a_closed_pool_is_refused(self):
+        """Its words hold the address of the report, which close() freed."""
+        pool = shpool.executor.open("bitmap", block_threads=1, payload_bytes=64, stats=True)
+        pool.close()
+        for use in (iter, shpool.report, lambda pool: pool.shared_bytes,
+                    lambda pool: pool.blocks_per_sm("sm_90")):
+            with self.assertRaisesRegex(shpool.Error, "closed"):
+                use(pool)
+        self.assertIn("closed", repr(pool))
+
+    def test_a_pool_that_is_open_at_exit_writes_its_trace(self):
+        with tempfile.TemporaryDirectory(prefix="shpool-python.") as folder:
+            path = os.path.join(folder, "trace")
+            code = ("import shpool.executor\npool = shpool.executor.open("
+                    f"'bitmap:trace={path}', block_threads=1, payload_bytes=64)")
+            subprocess.run([sys.executable, "-c", code], check=True)
+            with open(path, encoding="utf-8") as file:
+                self.assertIn("allocator bitmap", file.read())
+
+    def test_an_empty_heap_has_a_reason(self):
+        _, report, *_ = self.run_rows(less=16)
+        self.assertEqual((report.status, report.mallocs, report.failures, report.refusals),
+                         (-8, 64, 64, 64))
+        self.assertIn("launch with more dynamic shared memory", report.why)
+        self.assertIn(report.why, str(report))
 
     def test_a_deadlock_is_an_error_in_words(self):
         with compiled(KERNEL, "-shared", "-fPIC", library_path()) as made:

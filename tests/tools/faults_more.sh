@@ -39,7 +39,17 @@ tells=tells_what
         sweep results.json $run --workload pairs --json=results.json
     fi
 }
-tells=false before=0
+tells=false before=0 varying=
+
+# ---- results that are read: all of them, or an error ----
+# shellcheck disable=SC2086 # words
+if "$build/shpool-info" --json archs >/dev/null 2>&1 &&
+    $build/$run --workload pairs --json="$work/read.json" >/dev/null 2>&1; then
+    before=$(fail_at=0 fail_on= && attempt shpool-bench --version && cat "$work/count")
+    sweep '' shpool-bench compare "$work/read.json" "$work/read.json"
+    sweep plot.gp shpool-bench plot "$work/read.json" -o plot.gp
+    before=0
+fi
 
 # ---- shpool-info link ----
 # shellcheck disable=SC2317 # $fresh

@@ -79,11 +79,32 @@ if [ $json = 1 ]; then
 fi
 fails 3 "full.json: $full" "./shpool-coalesce rewrite $work/a.ptx -o $work/full.json"
 
+# ---- names that a terminal would obey are shown ----
+escape=$(printf '\033')
+odd=$work/odd$escape[31m
+shown() { # COMMAND: what it says holds no escape, but shows one
+    sh -c "$1" >"$work/said" 2>&1
+    check "$1: shows the name" grep -q 'x1b\[31m' "$work/said"
+    check "$1: says no escape" sh -c "! grep -q '$escape' '$work/said'"
+}
+echo none >"$odd"
+shown "$bench map '$odd' --svg $work/m.svg"
+shown "$bench map $work/t --svg '$odd'"
+shown "$bench replay --device cpu '$odd'"
+shown "$run --csv='$odd/none'"
+shown "$run --allocator 'bitmap:$odd'"
+shown "SHPOOL_ALLOCATOR='$odd' ./shpool-info config"
+shown "SHPOOL_PLUGIN_PATH='$odd' ./shpool-info list"
+shown "./shpool-info link '$odd/none' --arch sm_90"
+shown "./shpool-coalesce lint '$odd'"
+[ $json = 0 ] || shown "$bench compare '$odd' '$odd'"
+[ $json = 0 ] || shown "$bench plot '$odd' -o $work/a.gp"
+
 # ---- a limit on files, as a full disk is: the old file stays, and nothing else is left ----
 mkdir "$work/old"
 limited() { # BLOCKS COMMAND; its messages are in a pipe, which has no limit
     fails 0 'File too large' \
-        "{ trap '' XFSZ; ulimit -f $1; $2 || echo refused; } 2>&1 | cat"
+        "{ ulimit -f $1; $2 || echo refused; } 2>&1 | cat"
     check "$2: fails" grep -qx refused "$work/said"
 }
 keeps() { # NAME COMMAND
@@ -172,6 +193,33 @@ for after in 0.02 0.05 0.1; do
     check "after $after s: all or nothing" sh -c "cd '$work/cut.d' && { [ ! -e m.svg ] ||
         tail -n 1 m.svg | grep -q '</svg>'; } && rm -f m.svg && [ \"\$(echo *)\" = '*' ]"
 done
+# ---- every signal that ends a program, while an output waits for the reader of a full pipe ----
+mkfifo "$work/stalls.svg"
+mkdir "$work/kept"
+sleep 600 3<>"$work/stalls.svg" & # a reader that reads nothing
+reader=$!
+head -c 65536 /dev/zero >"$work/stalls.svg"
+signalled() { # FILE SIGNALS COMMAND: the file [-: none] is as it was, and nothing is beside it
+    for signal in $2; do
+        [ "$1" = - ] || echo old >"$work/kept/$1"
+        number=$(sh -c "trap '' EXIT; kill -$signal \$\$" 2>/dev/null; echo $?)
+        # shellcheck disable=SC2086 # words
+        timeout --preserve-status -k 10 -s "$signal" --foreground 0.5 $3 >"$work/said" 2>&1
+        got=$?
+        check "$signal: $3: status $got" test "$got" = "$number"
+        check "$signal: $3: what is left" sh -c "cd '$work/kept' && { [ '$1' = - ] ||
+            grep -qx old '$1'; } && ls -A | grep -vx -e '$1' | head -1 | { ! grep .; }"
+        rm -f "$work/kept/"* "$work/kept/".[!.]*
+    done
+}
+signalled - 'INT TERM HUP QUIT USR1' "$bench map $work/t --svg $work/stalls.svg"
+signalled - 'INT TERM HUP QUIT USR1' "./shpool-coalesce rewrite $work/a.ptx -o $work/stalls.svg"
+signalled - 'INT TERM HUP QUIT USR1' "$run --csv=$work/stalls.svg"
+[ $json = 0 ] || signalled a.json \
+    'INT TERM HUP QUIT PIPE ALRM USR1 USR2 XCPU VTALRM PROF PWR RTMIN SEGV ABRT' \
+    "$run --csv=$work/stalls.svg --json=$work/kept/a.json"
+kill "$reader"
+
 # ---- a signal while shpool-coalesce waits for a compiler: that ends, too, and nothing is left ----
 for tool in nvcc clang++ fatbinary; do
     mkdir -p "$work/cuda/bin"

@@ -24,6 +24,7 @@ tests_tools_fuzz_options_SOURCES = tests/tools/fuzz_options.c $(shpool_fuzz_main
 	tools/bench/plot/plot.c \
 	tools/bench/trace/map.c \
 	tools/bench/trace/replay.c \
+	tools/message.c \
 	tools/options.c
 tests_tools_fuzz_options_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=bench_parse \
 	-Wl,--wrap=bench_plot_check

@@ -70,11 +70,22 @@ expect 0 'SHPOOL_ALLOCATOR (spec)' $info config
 expect 0 'sm_86 *101376 *102400' $info archs
 expect 0 'null *block *1 ' $info overhead --threads 64 --bytes 4K
 expect 0 'blocks/SM' $info overhead --threads 64 --total 16K --arch 8.6
+expect 0 'request_bytes is 4096, .*: threads_per_pool=64 or payload_bytes=32768 or spill=' \
+    $info overhead --threads 256 --bytes 16K --request-bytes 4K
 expect 0 '^usage' $info overhead --help
 expect 2 'overhead: --threads is missing$' $info overhead --bytes 4K
-expect 2 '--bytes and --total exclude each other; give one$' \
+expect 2 '--bytes, --total and --requests exclude each other; give one$' \
     $info overhead --threads 32 --bytes 4K --total 4K
-expect 2 'overhead: --bytes or --total is missing$' $info overhead --threads 32
+expect 2 'overhead: --bytes, --total or --requests is missing$' $info overhead --threads 32
+# 1,024 granules, and headers of 4 bytes that make each request one granule more
+expect 0 'arena *group *1 *16432 *16400' $info overhead --threads 1 --requests 2x8K
+expect 0 'freelist .* 16384 ' $info overhead --threads 1 --requests 2x8K
+expect 0 'rbtree .* 16412 ' $info overhead --threads 1 --requests 2x8192
+expect 0 'arena .* 3072 ' $info overhead --threads 1 --requests 3x1000@1024 --allocator arena
+expect 0 'null .*serves no request' $info overhead --threads 1 --requests 1x1,2x3@64
+for wrong in 2x 2 0x4 x4 2x8x 2x8@48 2x8@2K 2x8,; do
+    expect 2 "requests .*COUNTxBYTES" $info overhead --threads 1 --requests $wrong
+done
 expect 2 '--threads x: a number from 1 to 1024 is needed' $info overhead --threads x --bytes 4K
 expect 2 '--threads 0: a number from 1 to 1024' $info overhead --threads 0 --bytes 1K
 expect 2 '--threads 2000: a number from 1 to 1024' $info overhead --threads 2000 --bytes 1K

@@ -39,6 +39,6 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    tool_streams_check();
+    tool_prepare();
     return tool_leave("shpool-bench", run(argc, argv), 2);
 }

@@ -12,6 +12,7 @@
 #include "json.h"
 #include "list.h"
 #include "options.h"
+#include "tools/message.h"
 
 #define MOST_RATIO 1e6
 
@@ -352,7 +353,7 @@ static void put_other_facts(const bench_column *columns, const bench_results *a,
 static void put_header(const bench_results *a, const bench_results *b, const char *path_a,
                        const char *path_b, int width, const compare_options *options)
 {
-    printf("# A: %s, %s\n# B: %s, %s\n", path_a, a->facts.origin.date, path_b,
+    tool_print("# A: %s, %s\n# B: %s, %s\n", path_a, a->facts.origin.date, path_b,
            b->facts.origin.date);
     put_other_facts(bench_origin_columns, a, &a->facts.origin, b, &b->facts.origin);
     put_other_facts(bench_fact_columns, a, &a->facts, b, &b->facts);
@@ -467,8 +468,8 @@ static int check_files(int argc, char **argv, void *into)
     (void)argv;
     (void)into;
     if (argc - optind != 2) {
-        fprintf(stderr, "shpool-bench: compare: exactly two files of results are needed, got %d\n",
-                argc - optind);
+        tool_say("shpool-bench: compare: exactly two files of results are needed, got %d\n",
+                 argc - optind);
         return -1;
     }
     return 0;

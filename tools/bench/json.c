@@ -12,6 +12,7 @@
 #include "tools/json.h"
 #include "tools/options.h"
 #include "json.h"
+#include "tools/message.h"
 
 #if HAVE_JANSSON
 
@@ -91,7 +92,7 @@ int bench_json_write(const bench_results *results, FILE *to)
              (json_dumpf(document, to, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) != 0);
     json_decref(document);
     if (tool_json_lost()) {
-        fprintf(stderr, "shpool-bench: --json: out of memory\n");
+        tool_say("shpool-bench: --json: out of memory\n");
     }
     return ((fputc('\n', to) == EOF) || failed) ? -1 : 0;
 }
@@ -177,15 +178,15 @@ static int is_ours(const char *path, const json_t *document)
     if ((kind == NULL) || (strcmp(kind, KIND) != 0)) {
         coalesce_escape(text, sizeof(text), (kind != NULL) ? kind : "",
                         (kind != NULL) ? strlen(kind) : 0);
-        fprintf(stderr, "shpool-bench: %s: %s%s%s; a file that shpool-bench [block] --json=FILE "
-                "wrote is needed\n", path, (kind != NULL) ? "holds \"" : "has no member \"kind\"",
-                text, (kind != NULL) ? "\"" : "");
+        tool_say("shpool-bench: %s: %s%s%s; a file that shpool-bench [block] --json=FILE "
+                 "wrote is needed\n", path, (kind != NULL) ? "holds \"" : "has no member \"kind\"",
+                 text, (kind != NULL) ? "\"" : "");
         return 0;
     }
     if (json_integer_value(format) != FORMAT) {
-        fprintf(stderr, "shpool-bench: %s: format %lld; this shpool-bench (%s) reads format %d: "
-                "measure again, or use the version that wrote it\n", path,
-                (long long)json_integer_value(format), shpool_version(), FORMAT);
+        tool_say("shpool-bench: %s: format %lld; this shpool-bench (%s) reads format %d: "
+                 "measure again, or use the version that wrote it\n", path,
+                 (long long)json_integer_value(format), shpool_version(), FORMAT);
         return 0;
     }
     return 1;
@@ -213,10 +214,10 @@ static int check_names(const char *path, size_t number, const bench_row *row)
 
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(names); i++) {
         if (!is_known(names[i].name, names[i].known)) {
-            fprintf(stderr, "shpool-bench: %s: row %zu has the %s \"%s\"; known:", path, number,
-                    names[i].member, names[i].name);
+            tool_say("shpool-bench: %s: row %zu has the %s \"%s\"; known:", path, number,
+                     names[i].member, names[i].name);
             for (size_t k = 0; names[i].known[k] != NULL; k++) {
-                fprintf(stderr, " %s", names[i].known[k]);
+                tool_say(" %s", names[i].known[k]);
             }
             fputs("\n", stderr);
             return -1;
@@ -231,7 +232,7 @@ static int read_rows(const char *path, const json_t *rows, bench_results *result
     size_t    i;
 
     if (!json_is_array(rows)) {
-        fprintf(stderr, "shpool-bench: %s: \"rows\" is not an array\n", path);
+        tool_say("shpool-bench: %s: \"rows\" is not an array\n", path);
         return -1;
     }
     for (i = 0; i < json_array_size(rows); i++) {
@@ -240,9 +241,9 @@ static int read_rows(const char *path, const json_t *rows, bench_results *result
         memset(&row, 0, sizeof(row));
         bad = read_members(json_array_get(rows, i), bench_row_columns, &row);
         if (bad != NULL) {
-            fprintf(stderr, "shpool-bench: %s: row %zu: \"%s\" is missing or has another type\n",
-                    path,
-                    i + 1, bad);
+            tool_say("shpool-bench: %s: row %zu: \"%s\" is missing or has another type\n",
+                     path,
+                     i + 1, bad);
             return -1;
         }
         if ((check_names(path, i + 1, &row) != 0) || (bench_results_add(results, &row) != 0)) {
@@ -275,13 +276,18 @@ static json_t *load(const char *path)
 
     why = (file != NULL) ? not_readable(file) : why;
     if (why != NULL) {
-        fprintf(stderr, "shpool-bench: %s: %s\n", path, why);
+        tool_say("shpool-bench: %s: %s\n", path, why);
     } else {
+        tool_json_watch();
         document = json_loadf(file, 0, &error);
-        if (document == NULL) {
+        if (tool_json_lost()) { /* of a text that is then shorter, for example */
+            tool_say("shpool-bench: %s: out of memory\n", path);
+            json_decref(document);
+            document = NULL;
+        } else if (document == NULL) {
             coalesce_escape(text, sizeof(text), error.text, strlen(error.text));
-            fprintf(stderr, "shpool-bench: %s: is not JSON of shpool-bench: %s (line %d)\n", path,
-                    text, error.line);
+            tool_say("shpool-bench: %s: is not JSON of shpool-bench: %s (line %d)\n", path,
+                     text, error.line);
         }
     }
     if (file != NULL) {
@@ -306,7 +312,7 @@ int bench_json_read(const char *path, bench_results *results)
             bad = read_members(document, bench_fact_columns, &results->facts);
         }
         if (bad != NULL) {
-            fprintf(stderr, "shpool-bench: %s: \"%s\" is missing or has another type\n", path, bad);
+            tool_say("shpool-bench: %s: \"%s\" is missing or has another type\n", path, bad);
         } else {
             failed = read_rows(path, json_object_get(document, "rows"), results);
         }

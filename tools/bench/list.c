@@ -9,6 +9,7 @@
 #include "lib/internal.h"
 #include "list.h"
 #include "tools/options.h"
+#include "tools/message.h"
 
 #define WHAT_BYTES (TOOL_OPTION_BYTES + 32)
 
@@ -18,8 +19,8 @@ static int number(const char *text, const char *option, uint32_t low, uint32_t h
     uint64_t n;
 
     if (!shpool_spec_number(text, 1, &n) || (n < low) || (n > high)) {
-        fprintf(stderr, "shpool-bench: %s %s: a number from %u to %u is needed%s\n", option, text,
-                (unsigned)low, (unsigned)high, hint);
+        tool_say("shpool-bench: %s %s: a number from %u to %u is needed%s\n", option, text,
+                 (unsigned)low, (unsigned)high, hint);
         return -1;
     }
     *value = (uint32_t)n;
@@ -43,8 +44,8 @@ int bench_decimal(const char *text, const char *option, double low, double high,
 
     *value = strtod(text, &end);
     if ((end == text) || (*end != '\0') || !(*value >= low) || !(*value <= high)) {
-        fprintf(stderr, "shpool-bench: %s %s: a number from %g to %g is needed\n", option, text,
-                low, high);
+        tool_say("shpool-bench: %s %s: a number from %g to %g is needed\n", option, text,
+                 low, high);
         return -1;
     }
     return 0;
@@ -152,11 +153,11 @@ int bench_numbers(const char *text, const char *option, uint32_t low, uint32_t h
     if ((wrong == NULL) && (at == NULL)) {
         return 0;
     }
-    fprintf(stderr, "shpool-bench: %s %s: %s%snumbers from %u to %u are needed, at most %d of "
-            "them: 32,64 or 128-1024 (doubles) or 100-400:100 (steps)%s\n", option, text,
-            (wrong != NULL) ? wrong : "", ((wrong != NULL) && (wrong[0] != '\0')) ? "; " : "",
-            (unsigned)low, (unsigned)high, BENCH_LIST,
-            (high > 1024) ? "; they may end in K, M or G" : "");
+    tool_say("shpool-bench: %s %s: %s%snumbers from %u to %u are needed, at most %d of "
+             "them: 32,64 or 128-1024 (doubles) or 100-400:100 (steps)%s\n", option, text,
+             (wrong != NULL) ? wrong : "", ((wrong != NULL) && (wrong[0] != '\0')) ? "; " : "",
+             (unsigned)low, (unsigned)high, BENCH_LIST,
+             (high > 1024) ? "; they may end in K, M or G" : "");
     return -1;
 }
 
@@ -185,8 +186,8 @@ static void refuse_choice(const char *text, const char *option, const char *name
     size_t      count = 0;
 
     if (name[0] == '\0') {
-        fprintf(stderr, "shpool-bench: %s %s: a name is empty; one comma separates two names\n",
-                option, text);
+        tool_say("shpool-bench: %s %s: a name is empty; one comma separates two names\n",
+                 option, text);
         return;
     }
     for (; (known[count] != NULL) && (count < BENCH_LIST); count++) {
@@ -240,8 +241,8 @@ int bench_name_add(bench_names *names, const char *option, const char *name)
         }
     }
     if (names->count == BENCH_LIST) {
-        fprintf(stderr, "shpool-bench: %s %s: at most %d names can be given\n", option, name,
-                BENCH_LIST);
+        tool_say("shpool-bench: %s %s: at most %d names can be given\n", option, name,
+                 BENCH_LIST);
         return -1;
     }
     names->name[names->count++] = name;

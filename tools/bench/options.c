@@ -5,6 +5,7 @@
 #include <shpool/shpool.h>
 
 #include "options.h"
+#include "tools/message.h"
 
 int bench_parse(const bench_parser *parser, int argc, char **argv, void *options)
 {
@@ -30,7 +31,7 @@ int bench_parse(const bench_parser *parser, int argc, char **argv, void *options
         }
     }
     if (bad || parser->check(argc, argv, options)) {
-        fprintf(stderr, "try %s --help\n", parser->command);
+        tool_say("try %s --help\n", parser->command);
         return 3;
     }
     return 0;

@@ -15,6 +15,7 @@
 #include "progress.h"
 
 #define TWICE 0.2 /* seconds: timeout(1) sends its signal twice, and means one */
+#define STALLED 2 /* seconds */
 
 /* One run of one process. */
 static struct {
@@ -95,6 +96,17 @@ void bench_progress_show(size_t done, const bench_point *point)
     progress.shown = (int)strlen(line);
 }
 
+/* Have the results, which change only for an instant between launches; 0: they are being written to
+ * a pipe whose reader has stopped. */
+static int lock_results(void)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += STALLED;
+    return pthread_mutex_timedlock(&watch.results, &until) == 0;
+}
+
 static void *watch_signals(void *unused)
 {
     static const char text[] = "\nshpool-bench: stops after this launch; again: at once\n";
@@ -105,16 +117,20 @@ static void *watch_signals(void *unused)
     while (sigwait(&watch.signals, &number) == 0) {
         const int before = atomic_exchange(&interrupted, number);
 
-        if ((number == SIGTERM) || ((before != 0) && (seconds() - first > TWICE))) {
-            (void)pthread_mutex_lock(&watch.results);
-            watch.save(watch.user);
-        }
         if (before == 0) {
             first = seconds();
             if (progress.on) {
                 (void)!write(STDERR_FILENO, text, sizeof(text) - 1);
             }
         }
+        if (!lock_results()) {
+            bench_interrupt_release();
+            (void)raise(number); /* ends the process */
+        }
+        if ((number == SIGTERM) || ((before != 0) && (seconds() - first > TWICE))) {
+            watch.save(watch.user);
+        }
+        (void)pthread_mutex_unlock(&watch.results);
     }
     return NULL;
 }
@@ -141,6 +157,11 @@ void bench_interrupt_catch(void (*save)(void *user), void *user)
     } else { /* signals end the process as they always do */
         (void)pthread_sigmask(SIG_UNBLOCK, &watch.signals, NULL);
     }
+}
+
+void bench_interrupt_release(void)
+{
+    (void)pthread_sigmask(SIG_UNBLOCK, &watch.signals, NULL);
 }
 
 void bench_launch_begin(void)

@@ -23,6 +23,9 @@ void bench_progress_clear(void);
  */
 void bench_interrupt_catch(void (*save)(void *user), void *user);
 
+/** From now on a signal ends the program: the reader of a pipe may never take the results. */
+void bench_interrupt_release(void);
+
 /** Around a launch: until its end the caller changes no results. */
 void bench_launch_begin(void);
 void bench_launch_end(void);

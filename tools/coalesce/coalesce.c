@@ -303,6 +303,6 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    tool_streams_check();
+    tool_prepare();
     return tool_leave("shpool-coalesce", run(argc, argv), TOOL_NO_INPUT);
 }

@@ -223,12 +223,9 @@ int tool_run(char *const arguments[], const sigset_t *before)
     int      status = 127;
 
     tool_signals_block(&blocked);
-    (void)sigemptyset(&awaited);
+    tool_signals_fill(&awaited);
     (void)sigaddset(&awaited, SIGCHLD);
     (void)pthread_sigmask(SIG_BLOCK, &awaited, NULL);
-    (void)sigaddset(&awaited, SIGINT);
-    (void)sigaddset(&awaited, SIGTERM);
-    (void)sigaddset(&awaited, SIGHUP);
     (void)signal(SIGCHLD, SIG_DFL); /* ignored, it would not come */
     child = fork();
     if (child == 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shpool-info: shared by its commands: the facts, and the messages of failures. */
 #include "info.h"
+#include "tools/message.h"
 
 #include <shpool/device/provider.h>
 
@@ -64,6 +65,15 @@ void info_plan_examples(const shpool_allocator *allocator, info_example examples
     }
 }
 
+shpool_status info_plan(const info_geometry *geometry, const shpool_allocator *allocator,
+                        shpool_pool *pool_p)
+{
+    return (geometry->requests != 0)
+               ? shpool_plan_requests(allocator->name, &geometry->want, geometry->request,
+                                      geometry->requests, pool_p)
+               : shpool_plan(allocator->name, &geometry->want, pool_p);
+}
+
 /* Of the keys' values only an opened device knows. */
 static shpool_status check_device_spec(const char *text)
 {
@@ -110,19 +120,19 @@ const char *info_invalid(size_t index)
 
 int info_failed(void)
 {
-    fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
+    tool_say("shpool-info: %s\n", shpool_last_error());
     return EXIT_FAILED;
 }
 
 int info_point_to_help(const info_usage *usage)
 {
-    fprintf(stderr, "try %s --help\n", usage->command);
+    tool_say("try %s --help\n", usage->command);
     return EXIT_USAGE;
 }
 
 int info_usage_error(const info_usage *usage, const char *text, const char *word)
 {
-    fprintf(stderr, "%s: %s%s\n", usage->command, text, word);
+    tool_say("%s: %s%s\n", usage->command, text, word);
     return info_point_to_help(usage);
 }
 

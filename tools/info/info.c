@@ -230,7 +230,7 @@ static int config(int json)
                (variable.unit[0] != '\0') ? ", in " : "", variable.unit);
         printf("  %s\n", variable.text);
         printf("  default  %s\n", variable.default_value);
-        printf("  value    %s\n", (variable.value != NULL) ? variable.value : "(not set)");
+        tool_print("  value    %s\n", (variable.value != NULL) ? variable.value : "(not set)");
         if (info_invalid(i) != NULL) {
             printf("  invalid  %s\n", shpool_last_error());
             status = EXIT_FAILED;
@@ -312,7 +312,7 @@ int main(int argc, char **argv)
     int option;
     int first;
 
-    tool_streams_check();
+    tool_prepare();
     /* The commands with options of their own: they are not for the getopt here. */
     first = ((argc > 1) && ((strcmp(argv[1], "-j") == 0) || (strcmp(argv[1], "--json") == 0)))
                 ? 2 : 1;

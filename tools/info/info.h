@@ -60,9 +60,13 @@ int info_usage_error(const info_usage *usage, const char *text, const char *word
 /* The value of --arch, "native" included; 0, or EXIT_USAGE: stderr says why. */
 int info_read_arch(const char *name, shpool_arch *arch);
 
+#define INFO_REQUESTS 16u /* kinds of requests that --requests takes */
+
 /* One question of `overhead`; arch.arch is 0 if none was named. */
 typedef struct info_geometry {
     shpool_config want;
+    shpool_request request[INFO_REQUESTS];
+    uint32_t requests; /* 0: want has the size */
     shpool_arch arch;
     int json;
 } info_geometry;
@@ -86,6 +90,10 @@ static inline int info_tally_failed(const info_tally *tally)
 {
     return (tally->failed > 0) && (tally->served == 0);
 }
+
+/* The plan of its row for an allocator. */
+shpool_status info_plan(const info_geometry *geometry, const shpool_allocator *allocator,
+                        shpool_pool *pool_p);
 
 /* The command `overhead` with its own options; argv[0] is the command.  Returns the exit status. */
 int info_overhead(int argc, char **argv, int json);

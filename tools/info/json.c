@@ -2,6 +2,7 @@
 /* The JSON half of shpool-info; field names are those of the C interface. */
 #include "tools/json.h"
 #include "info.h"
+#include "tools/message.h"
 
 #if HAVE_JANSSON
 
@@ -19,8 +20,8 @@ static int print_json(json_t *root)
 
     json_decref(root);
     if (failed) {
-        fprintf(stderr, "shpool-info: the JSON text could not be %s\n",
-                (lost || tool_json_lost()) ? "made: out of memory" : "written");
+        tool_say("shpool-info: the JSON text could not be %s\n",
+                 (lost || tool_json_lost()) ? "made: out of memory" : "written");
         return 1;
     }
     putchar('\n');
@@ -91,7 +92,7 @@ int json_list(const info_selected *selected)
 
     exit_status = print_json(root);
     if (selected->status != SHPOOL_OK) {
-        fprintf(stderr, "shpool-info: %s\n", shpool_last_error());
+        tool_say("shpool-info: %s\n", shpool_last_error());
         return 1;
     }
     return exit_status;
@@ -238,7 +239,7 @@ static json_t *overhead_row_json(const info_geometry *geometry, const shpool_all
     json_t *row = json_pack("{s:s, s:s}", "name", allocator->name, "scope",
                             info_scope(allocator->scope));
 
-    shpool_status status = shpool_plan(allocator->name, &geometry->want, &pool);
+    shpool_status status = info_plan(geometry, allocator, &pool);
 
     info_tally_count(tally, status, &pool);
     if (status != SHPOOL_OK) {

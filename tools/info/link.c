@@ -13,6 +13,7 @@
 #include "tools/input.h"
 #include "tools/options.h"
 #include "tools/output.h"
+#include "tools/message.h"
 
 static const info_usage usage = {
     "shpool-info link",
@@ -100,8 +101,8 @@ static void *read_file(const char *path, size_t *bytes_p)
         bad |= ferror(file) != 0;
     }
     if (bad) {
-        fprintf(stderr, "shpool-info: %s cannot be read: %s\n", path,
-                (why != NULL) ? why : strerror(errno));
+        tool_say("shpool-info: %s cannot be read: %s\n", path,
+                 (why != NULL) ? why : strerror(errno));
         free(data);
         data = NULL;
     }
@@ -122,7 +123,7 @@ static int write_file(const char *path, const void *data, size_t bytes)
         bad = tool_output_end(&out, 1) != 0;
     }
     if (bad) {
-        fprintf(stderr, "shpool-info: %s cannot be written: %s\n", path, tool_output_error(errno));
+        tool_say("shpool-info: %s cannot be written: %s\n", path, tool_output_error(errno));
     }
     return bad ? EXIT_FAILED : 0;
 }
@@ -174,9 +175,9 @@ static void print_result(const info_link *result, const request *asked)
 {
     static const char *const ways[INFO_LINK_WAYS] = { "nvJitLink", "memory", "SHPOOL_CACHE_DIR" };
 
-    printf("%s with %s for sm_%u: %zu bytes%s%s\n", asked->kernel, result->allocator,
-           asked->arch.arch, result->bytes, (asked->output != NULL) ? " in " : "",
-           (asked->output != NULL) ? asked->output : "");
+    tool_print("%s with %s for sm_%u: %zu bytes%s%s\n", asked->kernel, result->allocator,
+               asked->arch.arch, result->bytes, (asked->output != NULL) ? " in " : "",
+               (asked->output != NULL) ? asked->output : "");
     for (unsigned i = 0; i < INFO_LINK_WAYS; i++) {
         if (result->ms[i] > 0) {
             printf("  %-18s %9.3f ms\n", ways[i], result->ms[i]);

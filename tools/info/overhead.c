@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/options.h"
+#include "tools/message.h"
 
 static const info_usage usage = {
     "shpool-info overhead",
@@ -14,6 +15,9 @@ static const info_usage usage = {
     "  --threads N            threads of a block, 1 to 1024\n"
     "  --bytes B[K|M|G]       payload of all pools of a block\n"
     "  --total B[K|M|G]       instead of --bytes: shared memory that the pools fill\n"
+    "  --request-bytes B      largest request that the pools must be able to serve\n"
+    "  --requests CxB[@A],... instead of --bytes: C requests of B bytes, aligned to A, and so on,\n"
+    "                         which each pool serves at once, in any order\n"
     "  --threads-per-pool K   threads that share a pool, 1 to 1024, for allocators of scope group\n"
     "                         [the allocator's choice]\n"
     "  --alignment A          largest alignment, a power of two, 16 to 1024 [16]\n"
@@ -21,8 +25,8 @@ static const info_usage usage = {
     "  --allocator NAME|all   allocator to compute [all]\n"
     "  --stats                include the memory for statistics\n"
     "  --json, --help\n"
-    "The column overhead compares shared_bytes with --bytes; with --total, with the bytes that\n"
-    "the pools can hold.\n"
+    "The column overhead compares shared_bytes with --bytes; with --total and --requests, with the\n"
+    "bytes that the pools can hold.\n"
 };
 
 /* The command line's request. */
@@ -46,6 +50,7 @@ typedef struct range {
 static const range threads_range   = { "--threads", 1, SHPOOL_MAX_THREADS, 0, 0, "" };
 static const range bytes_range     = { "--bytes", 1, SHPOOL_MAX_SHARED, 1, 0, BYTES_HINT };
 static const range total_range     = { "--total", 1, SHPOOL_MAX_SHARED, 1, 0, BYTES_HINT };
+static const range request_range   = { "--request-bytes", 1, SHPOOL_MAX_SHARED, 1, 0, BYTES_HINT };
 static const range per_pool_range  = { "--threads-per-pool", 1, SHPOOL_MAX_THREADS, 0, 0, "" };
 static const range alignment_range = { "--alignment", SHPOOL_MIN_ALIGNMENT, SHPOOL_MAX_ALIGNMENT,
                                        1, 1, "" };
@@ -57,13 +62,76 @@ static int number(const char *text, const range *legal, uint32_t *value_p)
 
     if (!shpool_spec_number(text, legal->suffix, &value) || (value < legal->low) ||
         (value > legal->high) || (legal->power_of_two && ((value & (value - 1)) != 0))) {
-        fprintf(stderr, "shpool-info overhead: %s %s: a %s from %u to %u is needed%s\n",
-                legal->option, text, legal->power_of_two ? "power of two" : "number", legal->low,
-                legal->high, legal->hint);
+        tool_say("shpool-info overhead: %s %s: a %s from %u to %u is needed%s\n",
+                 legal->option, text, legal->power_of_two ? "power of two" : "number", legal->low,
+                 legal->high, legal->hint);
         return EXIT_USAGE;
     }
     *value_p = (uint32_t)value;
     return 0;
+}
+
+/* COUNTxBYTES[@ALIGNMENT], which it cuts up; 0 if it is not one. */
+static int read_request(char *text, shpool_request *one)
+{
+    char *bytes = strchr(text, 'x');
+    char *alignment = strchr(text, '@');
+    uint64_t value[3] = { 0, 0, SHPOOL_MIN_ALIGNMENT };
+
+    if (bytes == NULL) {
+        return 0;
+    }
+    *bytes++ = '\0';
+    if (alignment != NULL) {
+        *alignment++ = '\0';
+    }
+    if (!shpool_spec_number(text, 0, &value[0]) || !shpool_spec_number(bytes, 1, &value[1]) ||
+        ((alignment != NULL) && !shpool_spec_number(alignment, 1, &value[2])) ||
+        (value[0] == 0) || (value[0] > SHPOOL_MAX_SHARED) || (value[1] > SHPOOL_MAX_SHARED) ||
+        (value[2] == 0) || (value[2] > SHPOOL_MAX_ALIGNMENT) ||
+        ((value[2] & (value[2] - 1)) != 0)) {
+        return 0;
+    }
+    *one = (shpool_request){ (uint32_t)value[0], (uint32_t)value[1], (uint32_t)value[2], 0 };
+    return 1;
+}
+
+/* The list of --requests; 0, or EXIT_USAGE: stderr says what is valid. */
+static int read_requests(const char *list, info_geometry *geometry)
+{
+    size_t bytes = strcspn(list, ",");
+
+    for (geometry->requests = 0;; list += bytes + 1, bytes = strcspn(list, ",")) {
+        char text[64];
+        shpool_request *one = &geometry->request[geometry->requests];
+
+        snprintf(text, sizeof(text), "%.*s", (int)((bytes < sizeof(text)) ? bytes : 0), list);
+        if ((geometry->requests == INFO_REQUESTS) || !read_request(text, one)) {
+            tool_say("shpool-info overhead: --requests %s: up to %u times COUNTxBYTES or "
+                    "COUNTxBYTES@ALIGNMENT are needed, with commas between them, as in "
+                    "2x8192,64x100@32; COUNT is at least 1, ALIGNMENT a power of two up to %u\n",
+                    list, INFO_REQUESTS, SHPOOL_MAX_ALIGNMENT);
+            return EXIT_USAGE;
+        }
+        geometry->requests++;
+        if (list[bytes] == '\0') {
+            return 0;
+        }
+    }
+}
+
+/* The pool's alignment, if the command line has none, is that of the requests. */
+static void align_to_requests(info_geometry *geometry)
+{
+    for (uint32_t i = 0, given = geometry->want.alignment; (given == 0) && (i < geometry->requests);
+         i++) {
+        if (geometry->request[i].alignment > geometry->want.alignment) {
+            geometry->want.alignment = geometry->request[i].alignment;
+        }
+    }
+    if ((geometry->want.alignment != 0) && (geometry->want.alignment < SHPOOL_MIN_ALIGNMENT)) {
+        geometry->want.alignment = SHPOOL_MIN_ALIGNMENT;
+    }
 }
 
 /* 0, EXIT_HELP, or the exit status. */
@@ -73,6 +141,8 @@ static int parse(int argc, char **argv, request *asked)
         { "threads", required_argument, NULL, 't' },
         { "bytes", required_argument, NULL, 'b' },
         { "total", required_argument, NULL, 'T' },
+        { "request-bytes", required_argument, NULL, 'q' },
+        { "requests", required_argument, NULL, 'Q' },
         { "threads-per-pool", required_argument, NULL, 'k' },
         { "alignment", required_argument, NULL, 'a' },
         { "arch", required_argument, NULL, 'r' },
@@ -84,6 +154,7 @@ static int parse(int argc, char **argv, request *asked)
     };
     shpool_config *want = &asked->geometry.want;
     int status = 0;
+    int sizes;
     char name[TOOL_OPTION_BYTES];
     int option;
 
@@ -94,8 +165,10 @@ static int parse(int argc, char **argv, request *asked)
         case 't': status = number(optarg, &threads_range, &want->block_threads); break;
         case 'b': status = number(optarg, &bytes_range, &want->payload_bytes); break;
         case 'T': status = number(optarg, &total_range, &want->total_bytes); break;
+        case 'q': status = number(optarg, &request_range, &want->request_bytes); break;
         case 'k': status = number(optarg, &per_pool_range, &want->threads_per_pool); break;
         case 'a': status = number(optarg, &alignment_range, &want->alignment); break;
+        case 'Q': status = read_requests(optarg, &asked->geometry); break;
         case 'n': asked->allocator = optarg; break;
         case 's': want->flags |= SHPOOL_FLAG_STATS; break;
         case 'j': asked->geometry.json = 1; break;
@@ -119,12 +192,16 @@ static int parse(int argc, char **argv, request *asked)
     if (want->block_threads == 0) {
         return info_usage_error(&usage, "--threads is missing", "");
     }
-    if ((want->payload_bytes == 0) && (want->total_bytes == 0)) {
-        return info_usage_error(&usage, "--bytes or --total is missing", "");
+    sizes = (want->payload_bytes != 0) + (want->total_bytes != 0) +
+            (asked->geometry.requests != 0);
+    if (sizes == 0) {
+        return info_usage_error(&usage, "--bytes, --total or --requests is missing", "");
     }
-    if ((want->payload_bytes != 0) && (want->total_bytes != 0)) {
-        return info_usage_error(&usage, "--bytes and --total exclude each other; give one", "");
+    if (sizes > 1) {
+        return info_usage_error(&usage, "--bytes, --total and --requests exclude each other; give "
+                                "one", "");
     }
+    align_to_requests(&asked->geometry);
     return 0;
 }
 
@@ -179,7 +256,7 @@ int info_overhead(int argc, char **argv, int json)
         shpool_status status;
 
         if ((only == NULL) || (allocator == only)) {
-            status = shpool_plan(allocator->name, &asked.geometry.want, &pool);
+            status = info_plan(&asked.geometry, allocator, &pool);
             print_row(&asked.geometry, allocator, status, &pool);
             info_tally_count(&tally, status, &pool);
         }

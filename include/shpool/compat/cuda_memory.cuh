@@ -11,7 +11,7 @@
  *   list_pool, pmalloc_freelist     freelist                            one thread
  *   bst_pool, pmalloc_bst           rbtree                              one thread
  *   native_pool                     CUDA's in-kernel malloc             (no pool)
- *   glob_pool                       warp_first_fit, warp_best_fit       one thread
+ *   glob_pool                       a bitmap, impl/global_heap.h        one thread
  *
  * Each has pool_init, pmalloc and pfree, and pmalloc_best_fit, which may be mixed with pmalloc (and
  * is the same in list_pool, bst_pool and native_pool).  In pmalloc_freelist and pmalloc_bst the
@@ -392,13 +392,16 @@ SHPOOL_COMPAT_BOTH void  pfree(void *p) { free(p); }
  * The heap is divided into as many shares as the blocks of the launch have threads: thread i of
  * every block allocates from share i, and only from it.  So in a grid of one block each thread has
  * its own share; threads of several blocks, or of a later launch with more threads (modulo), use
- * the same share.  Each pool has a lock that is visible to the whole device, so any thread may
- * allocate, and may free any thread's allocation, in any block and also in a later kernel.  The
- * caller must order accesses to the payload, as for any memory passed between threads.
+ * the same share.  Any thread may allocate, and may free any thread's allocation, in any block and
+ * also in a later kernel.  The caller must order accesses to the payload, as for any memory passed
+ * between threads.
  *
- * A heap may have any size; an allocation at most 524,252 bytes, because pools have 15-bit sizes in
- * units of 16 bytes.  A larger share consists of several pools, which are tried in turn.  Overhead:
- * 64 bytes per heap, 20 per pool, 4 per allocation (rounded up to 16).
+ * Who shares: a launch of one block that has called pool_init has the heap to itself; each of its
+ * threads uses its own share without a lock, and leaves frees of others' allocations to their
+ * owners.  In all other launches each share has a lock that is visible to the whole device.
+ *
+ * A heap may have any size (of one above 64 GiB the rest is not used), an allocation that of its
+ * share.  Overhead: 16 bytes for 512 of a share; allocations are rounded up to 16.
  *
  * One heap at a time: a single variable of the program (of the file, without -rdc=true) has its
  * address, as in cuda_memory.  Kernels that use glob_pool at the same time use the same heap.
@@ -414,8 +417,8 @@ namespace glob_pool {
  * allocate once it knows, for example by grid.sync(), that another one has called.  A kernel that
  * does not call at all continues with the heap, and the allocations, of the previous one.
  *
- * No other kernel may be using the heap.  The caller owns the memory, which must outlive its last
- * use here; its initial contents do not matter.
+ * No other kernel may use the heap until this one has ended.  The caller owns the memory, which
+ * must outlive its last use here; its initial contents do not matter.
  *
  * @param [in] heap_base    global or managed memory; the heap begins at the next multiple of 16
  * @param [in] total_bytes  size of that memory
@@ -428,19 +431,18 @@ SIMT_FN void pool_init(void *heap_base, std::size_t total_bytes)
  *  this thread's share has none. */
 SIMT_FN void *pmalloc(std::size_t size)
 {
-    return shpool_global_malloc<&shpool_global_pool::shpool_first_fit_malloc>(size);
+    return shpool_global_malloc<false>(size);
 }
-/** The same from the smallest free block of a pool that is large enough. */
+/** The same from the smallest free block that is large enough. */
 SIMT_FN void *pmalloc_best_fit(std::size_t size)
 {
-    return shpool_global_malloc<&shpool_global_pool::shpool_best_fit_malloc>(size);
+    return shpool_global_malloc<true>(size);
 }
-/** Free memory that pmalloc or pmalloc_best_fit returned to any thread.  NULL has no effect, nor do
- *  pointers at which no block can begin and most double frees (with ALLOCATOR_DEBUG no bad free
- *  does). */
+/** Free memory that pmalloc or pmalloc_best_fit returned to any thread.  NULL and pointers at which
+ *  no allocation begins (any more) have no effect. */
 SIMT_FN void pfree(void *p)
 {
-    (void)shpool_global_free<&shpool_global_pool::SHPOOL_COMPAT_FREE(first_fit)>(p);
+    (void)shpool_global_free(p);
 }
 } // namespace glob_pool
 

@@ -122,7 +122,9 @@ SHPOOL_API const char *shpool_device_allocator_spec(const shpool_device_allocato
  *                           memory is.  Nothing is lost, and the next call starts afresh
  *   - SHPOOL_ERR_LIMIT      the layer `limit` refused
  *   - SHPOOL_ERR_TOO_LARGE  more bytes than the address space
- *   - SHPOOL_ERR_CAPTURE    the stream captures a graph, and the driver refused a necessary call
+ *   - SHPOOL_ERR_CAPTURE    the stream captures a graph, new memory is needed, and no pool is open
+ *                           or the base has none; or it is the legacy stream, and the capture of a
+ *                           stream that is ordered with it would end
  *   - SHPOOL_ERR_CUDA       the driver failed, or this process was forked after CUDA was in use
  */
 SHPOOL_API shpool_status shpool_device_malloc(shpool_device_allocator *allocator, size_t bytes,
@@ -148,16 +150,23 @@ SHPOOL_API shpool_status shpool_device_free(shpool_device_allocator *allocator, 
  * Declare that work on another stream uses an allocation.  The memory is then not reused before
  * that stream has completed the work submitted to it until the free.
  *
- * Until then the stream must exist, or be retired.
+ * Until then the stream must exist, or be retired.  Memory of a capture's pool that another stream
+ * of the capture uses is not reused within the capture, because only the graph knows whether the
+ * streams have joined.
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: not a live allocation; SHPOOL_ERR_NO_MEMORY
  */
 SHPOOL_API shpool_status shpool_device_record_stream(shpool_device_allocator *allocator, void *ptr,
                                                      shpool_stream user);
 
 /**
- * Get the driver's allocation that contains an allocation: for inter-process handles, registration.
+ * Get the mapped memory that contains an allocation, to register it (RDMA, NCCL) or to make a
+ * handle of it.
+ *
+ * Every byte of it is mapped, and stays mapped at these addresses while the allocation is live.
+ * Other allocations may be in it, too.  It is the driver's allocation; in a range of `bins`, where
+ * memory is mapped in granules, the granules of this allocation; of `async`, the allocation itself.
  * @param [in]  ptr      inside a live allocation
- * @param [out] base_p   the address that the driver returned
+ * @param [out] base_p   its first address
  * @param [out] bytes_p  its size
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: not a live allocation; SHPOOL_ERR_UNSUPPORTED
  */
@@ -191,9 +200,13 @@ SHPOOL_API shpool_status shpool_device_stream_stable(shpool_device_allocator *al
  *
  * A captured graph uses the same addresses at each launch, so its memory must not serve other
  * requests.  Between begin and end, allocations on a capturing stream are served from the pool
- * `id`; others are not affected.  Allocating during a capture without this call is not supported:
- * events that the allocator records would become part of the graph.  A stream that captured must
- * exist until the end, or be retired.
+ * `id`; others are not affected.  Without this call, an allocation during a capture is refused if
+ * it needs new memory, and otherwise gets memory that serves others after its free.  A stream that
+ * captured must exist until the end, or be retired.
+ *
+ * Within a capture, memory is reused by the stream that freed it only.  Memory that was freed on a
+ * stream outside of the capture, or that another stream was recorded for, is reused by the next
+ * capture of the pool, once the streams outside have finished with it.
  *
  * @param [in] id_high, id_low  any number except 0, 0; graphs that are never in flight together may
  *                              share one
@@ -209,7 +222,7 @@ SHPOOL_API shpool_status shpool_device_capture_end(shpool_device_allocator *allo
 
 /**
  * Undo one shpool_device_capture_begin() after the graph was destroyed.  The last such call returns
- * the pool's memory to the driver; memory that is still live follows when it is freed.
+ * the pool's memory to the driver; memory that is still live, or in use by a stream, follows.
  * @return SHPOOL_OK; SHPOOL_ERR_NOT_FOUND
  */
 SHPOOL_API shpool_status shpool_device_capture_release(shpool_device_allocator *allocator,
@@ -298,7 +311,7 @@ typedef enum shpool_device_state {
 typedef struct shpool_device_block {
     void *ptr;
     size_t bytes;
-    void *base;             /**< of the driver's allocation that contains it */
+    void *base;             /**< of the driver's allocation, or range of addresses, around it */
     shpool_stream stream;   /**< on which it was last allocated or freed; NULL: any */
     uint32_t state;         /**< shpool_device_state */
     uint32_t reserved[5];

@@ -90,7 +90,10 @@ SHPOOL_API shpool_status shpool_buffer_record_stream(shpool_buffer *buffer, shpo
 /* ---- copies ----
  *
  * All return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument (but with count 0), or a range that
- * does not lie in the buffer (the detail names both; nothing is copied); SHPOOL_ERR_CUDA. */
+ * does not lie in the buffer (the detail names both; nothing is copied); SHPOOL_ERR_CUDA.
+ * SHPOOL_ERR_CAPTURE, and nothing is copied: the copy would end the capture of a graph.  A stream
+ * that captures cannot be waited for, and its copies without a wait become part of the graph; the
+ * streams of two buffers must take part in one capture. */
 
 /** Copy `count` elements from position `first` on to host memory; returns when that is done. */
 SHPOOL_API shpool_status shpool_buffer_to_host(const shpool_buffer *buffer, size_t first,
@@ -137,7 +140,7 @@ SHPOOL_API shpool_status shpool_buffer_fill(shpool_buffer *buffer, const void *e
  * this build has CUDA code, else on the host, with the same result.
  * @param [in] first  one element of the buffer's type; so is step
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument, or an opaque type; SHPOOL_ERR_NO_MEMORY;
- *         SHPOOL_ERR_CUDA
+ *         SHPOOL_ERR_CUDA; SHPOOL_ERR_CAPTURE, as the copies
  */
 SHPOOL_API shpool_status shpool_buffer_fill_ascending(shpool_buffer *buffer, const void *first,
                                                       const void *step);

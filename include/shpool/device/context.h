@@ -102,7 +102,9 @@ SHPOOL_API void *shpool_context_pinned(const shpool_context *context, size_t *by
 /** Make its device's primary context current in the calling thread, like cudaSetDevice. */
 SHPOOL_API shpool_status shpool_context_activate(shpool_context *context);
 
-/** Wait until its stream has finished; does not wait for any other stream. */
+/** Wait until its stream has finished; does not wait for any other stream.  SHPOOL_ERR_CAPTURE: the
+ *  stream captures a graph; or it is the legacy stream, and a stream that is ordered with it
+ *  does. */
 SHPOOL_API shpool_status shpool_context_sync(shpool_context *context);
 
 /**
@@ -154,7 +156,8 @@ SHPOOL_API shpool_status shpool_device_memory(int device, uint64_t *free_p, uint
 SHPOOL_API shpool_status shpool_context_describe(const shpool_context *context, char *text,
                                                  size_t bytes, size_t *need_p);
 
-/* ---- timer, on the context's stream; other streams are neither measured nor waited for ---- */
+/* ---- timer, on the context's stream; other streams are neither measured nor waited for.
+ * SHPOOL_ERR_CAPTURE as shpool_context_sync() ---- */
 
 /** Start measuring. */
 SHPOOL_API shpool_status shpool_timer_start(shpool_context *context);

@@ -41,7 +41,8 @@ SHPOOL_API void  shpool_torch_reset(void);
 /** Limit on live bytes, as a fraction of the device's memory; 1 or more: no limit. */
 SHPOOL_API void  shpool_torch_memory_fraction(double fraction, int device);
 
-/** shpool_device_base() for the device that has `ptr`; NULL and 0 if none has. */
+/** shpool_device_base(), the mapped memory around an address, for the device that has `ptr`; NULL
+ *  and 0 if none has. */
 SHPOOL_API void *shpool_torch_base_alloc(void *ptr, size_t *bytes_p);
 
 /** shpool_device_record_stream() on the device that has `ptr`. */
@@ -57,11 +58,14 @@ SHPOOL_API void  shpool_torch_end_pool(int device, shpool_torch_pool_id id);
 /** shpool_device_capture_release(). */
 SHPOOL_API void  shpool_torch_release_pool(int device, shpool_torch_pool_id id);
 
-/** cupy.cuda.CFunctionAllocator(param, malloc, free, owner): it passes no stream, so the legacy
- *  stream is used. */
+/** cupy.cuda.CFunctionAllocator(param, malloc, free, owner).  It does not pass a stream, so each
+ *  call waits for the device: every stream may use the memory.  NULL also if the wait fails, for
+ *  example because a stream captures a graph.  `param` is ignored.  The Python package does not
+ *  need these functions: it passes CuPy's streams to shpool_device_malloc(). */
 SHPOOL_API void *shpool_cupy_malloc(void *param, size_t bytes, int device);
 
-/** Free memory from shpool_cupy_malloc(). */
+/** Free memory of the device's shared allocator whose streams are not known: waits for the device.
+ *  If that fails, the memory stays live, and shpool_last_error() has the reason. */
 SHPOOL_API void  shpool_cupy_free(void *param, void *ptr, int device);
 
 #ifdef __cplusplus

@@ -130,7 +130,7 @@ SHPOOL_API shpool_status shpool_device_handle_receive(int socket, shpool_device_
  *
  * Only `device` can use it; another device of this process needs its own import.  It uses address
  * space, not device memory.  The caller keeps the handle, and may close it immediately.  The
- * exporting process may also import.  Must not be called while a stream of this thread captures.
+ * exporting process may also import.
  * @param [in]  device    ordinal in this process; -1: the memory's device, whatever its ordinal was
  *                        in the exporting process
  * @param [out] import_p  owned by the caller, who closes it with shpool_device_import_close(); NULL
@@ -161,8 +161,7 @@ SHPOOL_API int shpool_device_import_device(const shpool_device_import *import);
 /**
  * Wait for the device, and unmap the memory; NULL has no effect.
  *
- * Must not be called while a stream of the device captures a graph.  Has no effect in a child of
- * fork().
+ * Has no effect in a child of fork().
  * @return SHPOOL_OK; SHPOOL_ERR_CUDA: the driver refused; the import must no longer be used, but
  *         can be closed again
  */

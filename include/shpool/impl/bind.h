@@ -175,10 +175,11 @@ SHPOOL_EITHER_MODULE_OF(SHPOOL_INLINE)
 SHPOOL_EITHER_MODULE(linked)
 /* without spilling, the linked spill part counts nothing */
 SIMT_FN void *shpool_either_linked_spill(shpool_view view, unsigned long long bytes,
-                                         uint32_t alignment)
+                                         uint32_t alignment, uint32_t site)
 {
-    return ((view.flags & SHPOOL_FLAG_SPILL) != 0) ? shpool_linked_spill(view, bytes, alignment)
-                                                   : shpool_no_spill(view, bytes, alignment);
+    return ((view.flags & SHPOOL_FLAG_SPILL) != 0)
+               ? shpool_linked_spill(view, bytes, alignment, site)
+               : shpool_no_spill(view, bytes, alignment, site);
 }
 SIMT_FN uint32_t shpool_either_linked_unspill(shpool_view view, void *ptr, uint32_t site)
 {
@@ -270,10 +271,11 @@ SIMT_FN shpool_rewind_fn shpool_table_rewind(const shpool_table *table)
 
 #define SHPOOL_HAS_AREA (SHPOOL_SPILLS || SHPOOL_COUNTED)
 
-/* Pools with one of these flags call the module again when an allocation fails, or when a pointer
- * is not in the pool (spill, unspill). */
+/* Heaps with one of these flags call the module again when an allocation fails, or when a pointer
+ * is not in the pool (spill, unspill).  The last one is set in empty heaps with counters. */
 #if SHPOOL_COUNTED
-#define SHPOOL_FLAGS_SLOW (SHPOOL_FLAG_SPILL | SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)
+#define SHPOOL_FLAGS_SLOW \
+    (SHPOOL_FLAG_SPILL | SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK | SHPOOL_FLAG_REFUSED_MASK)
 #else
 #define SHPOOL_FLAGS_SLOW SHPOOL_FLAG_SPILL
 #endif

@@ -1,282 +1,107 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Locked boundary-tag pools in a caller's global memory.  C++17; not for direct inclusion.
- *
- * The algorithm is the same as in shared memory and comes from the same files.  They are included
- * once more, inside a class whose members simt_load32(), simt_atomic_cas() and so on access global
- * memory.  A name that is a member of the class hides the global one, so the pools in shared memory
- * are not affected.
+/* A bitmap for each thread's share of a caller's global memory.  C++17; not for direct inclusion.
  *
  * Terms
- *   heap    the memory that the caller passed to shpool_global_open(): 64 bytes that describe its
- *           division, then shares
- *   share   the part of one thread of a block; threads with the same rank in other blocks use the
- *           same share
- *   pool    a share or, if a share is larger than a pool can address, one of its parts, the last of
- *           which may be smaller; simt_addr 0 is its first byte
+ *   heap     the memory that the caller passed to shpool_global_open()
+ *   share    the part of one thread of a block; threads with the same rank in other blocks use the
+ *            same share
+ *   granule  16 bytes of payload, numbered 0..G-1 in each share; an allocation is a run of granules
+ *   unit     four words for 32 granules: bit i of `used` says that granule i is used, of `start`
+ *            that an allocation begins there, of `given` that another thread has freed that
+ *            allocation; the fourth word is used in unit 0 only: LOCK, top and hint
+ *   hint     a unit; all granules of the units below it are used
+ *   top      a unit; it and all units above it are free
+ *   own      a launch of one block that has divided the heap has it to itself: each thread uses
+ *            its share without a lock, and frees allocations of others by `given`
  *
- * Every pool has its own lock, which is visible to the whole device, so any thread of any block may
- * allocate and free.  No thread holds two locks. */
+ * Heap:  unit 0 of every share | unit 1 of every share | ... | G granules of each share
+ *
+ * A warp waits for each line that its lanes access: if all lanes stored one word to their own
+ * lines, an H200 would take about 80 cycles, as long as for 20 dependent instructions.  So nothing
+ * but payload is in lines of a single share: the lanes' units are adjacent.
+ *
+ * In other launches each share has a lock that is visible to the whole device, so any thread of any
+ * block may allocate and free.  No thread holds two locks.  `given` then keeps what the launch
+ * that had the heap to itself left there. */
 #ifndef SHPOOL_IMPL_GLOBAL_HEAP_H
 #define SHPOOL_IMPL_GLOBAL_HEAP_H
 
-#include <shpool/impl/heap/boundary_tags.h>
-#include <shpool/impl/heap/group_lock.h>
-#include <shpool/module.h>
-
-/* ---- accesses: any generic address, the scope of atomics is the device ---- */
-
-#if defined(__CUDACC__)
-
-#define SHPOOL_GLOBAL_FN   __device__ __forceinline__
-#define SHPOOL_GLOBAL_ROOT inline __device__
-
-/* Inline PTX for the same reason as in impl/simt/cuda.h: a payload can have any type, and contains
- * links when it is free. */
-#define SHPOOL_GLOBAL_PLAIN(_bits, _type, _constraint) \
-    SIMT_FN _type shpool_global_load##_bits(const void *p) \
-    { \
-        _type v; \
-        asm volatile("ld.u" #_bits " %0, [%1];" : "=" _constraint(v) : "l"(p) : "memory"); \
-        return v; \
-    } \
-    SIMT_FN void shpool_global_store##_bits(void *p, _type v) \
-    { \
-        asm volatile("st.u" #_bits " [%0], %1;" : : "l"(p), _constraint(v) : "memory"); \
-    }
-
-/* Only acquire loads, release stores, relaxed accesses and an acquiring compare-and-swap are
- * needed.  The order is a constant, so one case survives. */
-#define SHPOOL_GLOBAL_ATOMIC(_bits, _type, _constraint) \
-    SIMT_FN _type shpool_global_atomic_load##_bits(const void *p, simt_order o) \
-    { \
-        _type v; \
-        if (o == SIMT_RELAXED) { \
-            asm volatile("ld.relaxed.gpu.u" #_bits " %0, [%1];" \
-                         : "=" _constraint(v) : "l"(p) : "memory"); \
-        } else { \
-            asm volatile("ld.acquire.gpu.u" #_bits " %0, [%1];" \
-                         : "=" _constraint(v) : "l"(p) : "memory"); \
-        } \
-        return v; \
-    } \
-    SIMT_FN void shpool_global_atomic_store##_bits(void *p, _type v, simt_order o) \
-    { \
-        if (o == SIMT_RELAXED) { \
-            asm volatile("st.relaxed.gpu.u" #_bits " [%0], %1;" \
-                         : : "l"(p), _constraint(v) : "memory"); \
-        } else { \
-            asm volatile("st.release.gpu.u" #_bits " [%0], %1;" \
-                         : : "l"(p), _constraint(v) : "memory"); \
-        } \
-    } \
-    SIMT_FN _type shpool_global_acquire##_bits(void *p, _type expected, _type desired) \
-    { \
-        _type old; \
-        asm volatile("atom.acquire.gpu.cas.b" #_bits " %0, [%1], %2, %3;" \
-                     : "=" _constraint(old) : "l"(p), _constraint(expected), _constraint(desired) \
-                     : "memory"); \
-        return old; \
-    }
-
-SIMT_FN void shpool_global_wait(void) { __nanosleep(64); }
-
-#else /* the executor: as in shared memory, threads may switch at each access */
-
-#define SHPOOL_GLOBAL_FN   inline
-#define SHPOOL_GLOBAL_ROOT inline
-
-SIMT_FN void shpool_global_point(void)
-{
-    if (--simt_self->countdown == 0) {
-        simt_engine_switch();
-    }
-}
-
-#define SHPOOL_GLOBAL_PLAIN(_bits, _type, _constraint) \
-    SIMT_FN _type shpool_global_load##_bits(const void *p) \
-    { \
-        shpool_global_point(); \
-        return *static_cast<const simt_cpu_word##_bits *>(p); \
-    } \
-    SIMT_FN void shpool_global_store##_bits(void *p, _type v) \
-    { \
-        shpool_global_point(); \
-        *static_cast<simt_cpu_word##_bits *>(p) = v; \
-    }
-#define SHPOOL_GLOBAL_ATOMIC(_bits, _type, _constraint) \
-    SIMT_FN _type shpool_global_atomic_load##_bits(const void *p, simt_order o) \
-    { \
-        const simt_cpu_word##_bits *word = static_cast<const simt_cpu_word##_bits *>(p); \
-        shpool_global_point(); \
-        return (o == SIMT_RELAXED) ? __atomic_load_n(word, __ATOMIC_RELAXED) \
-                                   : __atomic_load_n(word, __ATOMIC_ACQUIRE); \
-    } \
-    SIMT_FN void shpool_global_atomic_store##_bits(void *p, _type v, simt_order o) \
-    { \
-        simt_cpu_word##_bits *word = static_cast<simt_cpu_word##_bits *>(p); \
-        shpool_global_point(); \
-        if (o == SIMT_RELAXED) { \
-            __atomic_store_n(word, v, __ATOMIC_RELAXED); \
-        } else { \
-            __atomic_store_n(word, v, __ATOMIC_RELEASE); \
-        } \
-    } \
-    SIMT_FN _type shpool_global_acquire##_bits(void *p, _type expected, _type desired) \
-    { \
-        shpool_global_point(); \
-        (void)__atomic_compare_exchange_n(static_cast<simt_cpu_word##_bits *>(p), &expected, \
-                                          desired, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED); \
-        return expected; \
-    }
-
-/* The engine can park a thread until a word of shared memory changes, but not for these words; it
- * may only switch to another thread.  Such schedules can be sampled, but not explored
- * exhaustively. */
-SIMT_FN void shpool_global_wait(void) { simt_engine_switch(); }
-
-#endif
-
-SHPOOL_GLOBAL_PLAIN(16, uint16_t, "h")
-SHPOOL_GLOBAL_PLAIN(32, uint32_t, "r")
-SHPOOL_GLOBAL_PLAIN(64, unsigned long long, "l")
-SHPOOL_GLOBAL_ATOMIC(32, uint32_t, "r")
-SHPOOL_GLOBAL_ATOMIC(64, unsigned long long, "l")
-#undef SHPOOL_GLOBAL_PLAIN
-#undef SHPOOL_GLOBAL_ATOMIC
-
-/* ---- a pool ---- */
-
-/* The following must be members of the class, not static functions.  On the executor, where
- * simt_wait() is a macro, a member has that name. */
-#pragma push_macro("SIMT_FN")
-#pragma push_macro("SIMT_HD")
-#pragma push_macro("simt_wait")
-#undef SIMT_FN
-#undef SIMT_HD
-#undef simt_wait
-#define SIMT_FN SHPOOL_GLOBAL_FN
-#define SIMT_HD SHPOOL_GLOBAL_FN
-#undef SHPOOL_IMPL_BOUNDARY_TAGS_H
-#undef SHPOOL_IMPL_GROUP_LOCK_H
-#undef SHPOOL_IMPL_TAGS_BLOCKS_H
-
-struct shpool_global_pool {
-    unsigned char *memory; /* byte 0 of the pool, aligned to 16 */
-
-    SIMT_FN uint16_t simt_load16(simt_addr a) { return shpool_global_load16(memory + a); }
-    SIMT_FN uint32_t simt_load32(simt_addr a) { return shpool_global_load32(memory + a); }
-    SIMT_FN void simt_store16(simt_addr a, uint16_t v) { shpool_global_store16(memory + a, v); }
-    SIMT_FN void simt_store32(simt_addr a, uint32_t v) { shpool_global_store32(memory + a, v); }
-    SIMT_FN uint32_t simt_atomic_load(simt_addr a, simt_order o)
-    {
-        return shpool_global_atomic_load32(memory + a, o);
-    }
-    SIMT_FN void simt_atomic_store(simt_addr a, uint32_t v, simt_order o)
-    {
-        shpool_global_atomic_store32(memory + a, v, o);
-    }
-    /* only for the lock, which acquires */
-    SIMT_FN uint32_t simt_atomic_cas(simt_addr a, uint32_t expected, uint32_t desired, simt_order)
-    {
-        return shpool_global_acquire32(memory + a, expected, desired);
-    }
-    SIMT_FN void simt_wait(simt_addr, uint32_t) { shpool_global_wait(); }
-
-    /* Not implemented, so that no call can reach the block's shared memory; add those needed
-     * above. */
-    template <typename... A> void simt_load8(A...) = delete;
-    template <typename... A> void simt_load64(A...) = delete;
-    template <typename... A> void simt_load128(A...) = delete;
-    template <typename... A> void simt_store8(A...) = delete;
-    template <typename... A> void simt_store64(A...) = delete;
-    template <typename... A> void simt_store128(A...) = delete;
-    template <typename... A> void simt_peek(A...) = delete;
-    template <typename... A> void simt_atomic_add(A...) = delete;
-    template <typename... A> void simt_atomic_exchange(A...) = delete;
-    template <typename... A> void simt_atomic_and(A...) = delete;
-    template <typename... A> void simt_atomic_or(A...) = delete;
-    template <typename... A> void simt_atomic_min(A...) = delete;
-    template <typename... A> void simt_atomic_max(A...) = delete;
-    template <typename... A> void simt_atomic_cas64(A...) = delete;
-
-#include <shpool/impl/heap/boundary_tags.h>
-#include <shpool/impl/heap/group_lock.h>
-
-    SIMT_FN simt_addr shpool_first_fit_search(shpool_view view, uint32_t want)
-    {
-        return shpool_tags_malloc(view, want, 0);
-    }
-    SIMT_FN simt_addr shpool_best_fit_search(shpool_view view, uint32_t want)
-    {
-        return shpool_tags_malloc(view, want, 1);
-    }
-    SHPOOL_LOCKED_MODULE(first_fit, shpool_tags, shpool_first_fit_search,
-                         shpool_tags_want(bytes, alignment))
-    SHPOOL_LOCKED_MODULE(best_fit, shpool_tags, shpool_best_fit_search,
-                         shpool_tags_want(bytes, alignment))
-};
-
-#pragma pop_macro("simt_wait")
-#pragma pop_macro("SIMT_HD")
-#pragma pop_macro("SIMT_FN")
-
-/* The view for every call: its other fields are stored in the pool. */
-SIMT_FN shpool_view shpool_global_view(void)
-{
-    shpool_view view = {0, 1, 0, SHPOOL_FLAG_SHARED, {1, 0}, 0};
-
-    return view;
-}
+#include <shpool/impl/global_access.h>
+#include <shpool/impl/heap/run_word.h>
 
 /* ---- the heap ---- */
 
-#define SHPOOL_GLOBAL_HEAD 64u /* bytes before the shares */
-#define SHPOOL_GLOBAL_MOST (SHPOOL_TAGS_GRANULES << 4) /* bytes of the largest pool */
-#define SHPOOL_GLOBAL_LEAST 32u /* bytes of the smallest that can hold an allocation */
+#define SHPOOL_GLOBAL_LOCK  0x80000000u /* in the fourth word of unit 0 */
+#define SHPOOL_GLOBAL_NONE  0xffffffffu /* no granule */
+#define SHPOOL_GLOBAL_CELLS 0x7fffffffu /* most units and granules of a share: 32 GiB */
 
-/* The heap's head.  One thread writes it in open; meanwhile others read only `claim`. */
-struct shpool_global_heap {
-    unsigned long long claim;  /* the launch that divided the heap, and whether it has finished */
-    unsigned long long share;  /* bytes of a share, a multiple of 16 */
-    uint32_t           shares; /* threads per block of that launch */
-    uint32_t           pools;  /* pools of one share */
+/* The program's heap.  One thread writes it in open; meanwhile others read only `claim`. */
+struct alignas(16) shpool_global_heap {
+    unsigned char     *memory;   /* unit 0 of share 0; NULL: no heap */
+    uint32_t           shares;   /* threads per block of the launch that divided it */
+    uint32_t           granules; /* of a share */
+    unsigned long long alone;    /* claim of that launch if it has one block, or 0 */
+    unsigned long long claim;    /* of the launch that divides it (even) or has divided it */
 };
 
-/* The program's heap: 0 or a shpool_global_heap.  With -rdc=true all its files share one. */
-SHPOOL_GLOBAL_ROOT unsigned long long *shpool_global_root(void)
+/* With -rdc=true all files of the program share one. */
+SHPOOL_GLOBAL_ROOT shpool_global_heap *shpool_global_root(void)
 {
-    static unsigned long long root;
+    static shpool_global_heap heap;
 
-    return &root;
+    return &heap;
 }
 
-/* The heap of the program, or NULL. */
-SIMT_FN shpool_global_heap *shpool_global_find(void)
+/* A copy for a call: two loads at once, whatever it needs.  The thread is ordered after open, or
+ * another kernel. */
+SIMT_FN shpool_global_heap shpool_global_get(void)
 {
-    /* relaxed: a barrier or the end of a kernel lies in between */
-    return reinterpret_cast<shpool_global_heap *>(
-        static_cast<size_t>(shpool_global_atomic_load64(shpool_global_root(), SIMT_RELAXED)));
+    shpool_global_heap heap = {};
+#if defined(__CUDACC__)
+    unsigned long long memory;
+
+    asm volatile("ld.global.v2.u64 {%0, %1}, [%2];"
+                 : "=l"(heap.alone), "=l"(heap.claim)
+                 : "l"(&shpool_global_root()->alone) : "memory");
+    asm volatile("{ .reg .b64 both; ld.global.v2.b64 {%0, both}, [%3]; mov.b64 {%1, %2}, both; }"
+                 : "=l"(memory), "=r"(heap.shares), "=r"(heap.granules)
+                 : "l"(shpool_global_root()) : "memory");
+    heap.memory = reinterpret_cast<unsigned char *>(memory);
+#else
+    heap.memory   = shpool_global_root()->memory;
+    heap.shares   = shpool_global_root()->shares;
+    heap.granules = shpool_global_root()->granules;
+    heap.alone    = shpool_global_root()->alone;
+#endif
+    return heap;
 }
 
-/* The value of `claim` while this launch divides the heap (0) and afterwards (1).  It identifies
- * the launch, and uninitialised memory is unlikely to contain it. */
+/* The value of `claim` while this launch divides the heap (0) and afterwards (1). */
 SIMT_FN unsigned long long shpool_global_claim(uint32_t done)
 {
-    return (2u * simt_launch_number() + done + 0x5bd1e995u) * 0x9e3779b97f4a7c15ull;
+    return 2u * (simt_launch_number() + 1u) + done;
 }
 
-/* Called by one thread of the block: whether the heap has been divided for this launch.  Waits if
- * another block is dividing it.  If the result is 0, this block must divide it, and `claim` says
- * so. */
+/* Whether the threads of this block have the heap to themselves: this launch has divided it, and no
+ * other block can use it. */
+SIMT_FN bool shpool_global_is_own(const shpool_global_heap &heap)
+{
+    return heap.alone == shpool_global_claim(1);
+}
+
+SIMT_FN uint32_t shpool_global_units(uint32_t granules)
+{
+    return (granules + 31u) >> 5;
+}
+
+/* Called by one thread of a block among several: whether the heap has been divided for this launch.
+ * Waits if another block is dividing it.  If the result is 0, this block must divide it, and
+ * `claim` says so. */
 SIMT_FN uint32_t shpool_global_divided(shpool_global_heap *heap)
 {
     unsigned long long busy = shpool_global_claim(0);
     unsigned long long done = shpool_global_claim(1);
 
-    if (simt_grid_blocks() == 1u) { /* no other block: divide it each time */
-        shpool_global_atomic_store64(&heap->claim, busy, SIMT_RELAXED);
-        return 0;
-    }
     for (;;) {
         /* acquire: pairs with the release in shpool_global_open, of another block */
         unsigned long long seen = shpool_global_atomic_load64(&heap->claim, SIMT_ACQUIRE);
@@ -292,128 +117,449 @@ SIMT_FN uint32_t shpool_global_divided(shpool_global_heap *heap)
     }
 }
 
-/* The pool that begins at byte `at` after the head. */
-SIMT_FN shpool_global_pool shpool_global_pool_at(shpool_global_heap *heap, size_t at)
-{
-    shpool_global_pool pool;
+/* ---- a share ---- */
 
-    pool.memory = reinterpret_cast<unsigned char *>(heap) + SHPOOL_GLOBAL_HEAD + at;
-    return pool;
+struct shpool_global_share {
+    unsigned char *units;   /* unit 0 */
+    unsigned char *payload; /* granule 0 */
+    uint32_t       stride;  /* bytes from unit to unit */
+    uint32_t       granules;
+    uint32_t       hint;    /* the last two are those in unit 0, if the caller may use the share */
+    uint32_t       top;
+};
+
+SIMT_FN unsigned char *shpool_global_unit(const shpool_global_share *share, uint32_t unit)
+{
+    return share->units + static_cast<size_t>(unit) * share->stride;
 }
 
-/* Called by one thread: initialise a share's pools, from byte `at` on. */
-SIMT_FN void shpool_global_share_init(shpool_global_heap *heap, size_t at, size_t bytes)
+/* The share with that number, without hint and top. */
+SIMT_FN shpool_global_share shpool_global_share_of(const shpool_global_heap &heap, uint32_t number)
 {
-    while (bytes != 0) {
-        uint32_t      each   = (bytes < SHPOOL_GLOBAL_MOST) ? static_cast<uint32_t>(bytes)
-                                                            : SHPOOL_GLOBAL_MOST;
-        shpool_layout layout = shpool_tags_layout(each, SHPOOL_MIN_ALIGNMENT);
-        shpool_view   view   = shpool_global_view();
+    shpool_global_share share;
 
-        view.word[0] = layout.word[0]; /* 0: the rest is too small, an empty pool */
-        view.word[1] = layout.word[1];
-        shpool_global_pool_at(heap, at).shpool_first_fit_init(view, 0, 1);
-        at += each;
-        bytes -= each;
+    share.stride   = 16u * heap.shares;
+    share.units    = heap.memory + 16u * number;
+    share.payload  = heap.memory +
+                     static_cast<size_t>(shpool_global_units(heap.granules)) * share.stride +
+                     static_cast<size_t>(heap.granules) * (16u * number);
+    share.granules = heap.granules;
+    share.hint     = 0;
+    share.top      = 0;
+    return share;
+}
+
+/* The fourth word of unit 0 has hint and top in steps of 1 << shpool_global_step() units.  Hint is
+ * rounded down and top up, which only makes a search longer. */
+SIMT_FN uint32_t shpool_global_step(const shpool_global_share *share)
+{
+    const uint32_t clear = simt_clz(shpool_global_units(share->granules));
+
+    return (clear < 17u) ? 17u - clear : 0u;
+}
+SIMT_FN uint32_t shpool_global_word(const shpool_global_share *share)
+{
+    const uint32_t step = shpool_global_step(share);
+
+    return ((share->top + (1u << step) - 1u) >> step << 15) | (share->hint >> step);
+}
+SIMT_FN void shpool_global_set_word(shpool_global_share *share, uint32_t word)
+{
+    const uint32_t step  = shpool_global_step(share);
+    const uint32_t units = shpool_global_units(share->granules);
+    const uint32_t top   = ((word >> 15) & 0xffffu) << step;
+
+    share->hint = (word & 0x7fffu) << step;
+    share->top  = (top < units) ? top : units;
+}
+
+/* The bits of a unit that stand for no granule: they are set and end every run. */
+SIMT_FN uint32_t shpool_global_behind(const shpool_global_share *share, uint32_t unit)
+{
+    const uint32_t left = share->granules - 32u * unit;
+
+    return (left < 32u) ? ~simt_mask(0, left) : 0u;
+}
+
+/* Called by one thread: all granules of the share are free. */
+SIMT_FN void shpool_global_share_init(const shpool_global_share *share)
+{
+    SIMT_ROLLED
+    for (uint32_t unit = 0; unit < shpool_global_units(share->granules); unit++) {
+        const uint32_t ends = shpool_global_behind(share, unit);
+
+        shpool_global_store64(shpool_global_unit(share, unit),
+                              ends | (static_cast<unsigned long long>(ends) << 32));
+        shpool_global_store64(shpool_global_unit(share, unit) + 8, 0);
     }
 }
+
+/* The words of a unit: x used, y start, z given, w LOCK, top and hint. */
+SIMT_FN simt_u128 shpool_global_see(const shpool_global_share *share, uint32_t unit)
+{
+    return shpool_global_load128(shpool_global_unit(share, unit));
+}
+
+SIMT_FN void shpool_global_set(const shpool_global_share *share, uint32_t unit, uint32_t used,
+                               uint32_t start)
+{
+    shpool_global_store64(shpool_global_unit(share, unit),
+                          used | (static_cast<unsigned long long>(start) << 32));
+}
+
+/* Free the allocation at granule g, whose unit has these words; returns why it was refused, or
+ * 0. */
+SIMT_FN uint32_t shpool_global_give(shpool_global_share *share, uint32_t g, simt_u128 words)
+{
+    const uint32_t i    = g & 31u;
+    uint32_t       unit = g >> 5;
+    uint32_t       run  = shpool_run_extent((words.x & ~words.y) >> i) << i;
+
+    if ((((words.x & words.y) >> i) & 1u) == 0) {
+        return (((words.x >> i) & 1u) != 0) ? SHPOOL_FREE_INTERIOR : SHPOOL_FREE_DOUBLE;
+    }
+    share->hint = (unit < share->hint) ? unit : share->hint;
+    shpool_global_set(share, unit, words.x & ~run, words.y & ~(1u << i));
+    SIMT_ROLLED
+    while (((run >> 31) != 0) && (++unit < shpool_global_units(share->granules))) {
+        words = shpool_global_see(share, unit);
+        run   = words.x & ~words.y;
+        if ((run & 1u) == 0) {
+            break;
+        }
+        run = shpool_run_extent(run);
+        shpool_global_set(share, unit, words.x & ~run, words.y);
+    }
+    return SHPOOL_FREE_OK;
+}
+
+/* Free what other threads have freed in a unit: bits at which no allocation begins are errors
+ * of theirs.  Returns the new hint. */
+SHPOOL_GLOBAL_CALL uint32_t shpool_global_collect(unsigned char *units, uint32_t stride,
+                                                  uint32_t granules, uint32_t hint, uint32_t unit)
+{
+    shpool_global_share share = {units, nullptr, stride, granules, hint, 0};
+    unsigned char      *at    = shpool_global_unit(&share, unit) + 8;
+    uint32_t            given = shpool_global_acquire_all(at);
+
+    SIMT_ROLLED
+    for (; given != 0; given &= given - 1u) {
+        (void)shpool_global_give(&share, 32u * unit + simt_ffs(given) - 1u,
+                                 shpool_global_see(&share, unit));
+    }
+    return share.hint;
+}
+
+/* The words of a unit after others' frees. */
+SIMT_FN simt_u128 shpool_global_look(shpool_global_share *share, uint32_t unit)
+{
+    simt_u128 words = shpool_global_see(share, unit);
+
+    if (words.z != 0) {
+        share->hint = shpool_global_collect(share->units, share->stride, share->granules,
+                                            share->hint, unit);
+        words       = shpool_global_see(share, unit);
+    }
+    return words;
+}
+
+/* First granule of a free run of `need` granules above the hint, NONE if there is none.  Best: of
+ * the shortest such run, else of the first. */
+template <bool Best>
+SIMT_FN uint32_t shpool_global_find(shpool_global_share *share, uint32_t need)
+{
+    const uint32_t top    = share->top;
+    uint32_t       found  = SHPOOL_GLOBAL_NONE;
+    uint32_t       least  = SHPOOL_GLOBAL_NONE; /* length of that run */
+    uint32_t       lowest = top; /* the new hint */
+    uint32_t       last   = share->hint; /* the new top */
+    uint32_t       run    = 0; /* free granules directly before bit i of the unit */
+    uint32_t       unit;
+
+    SIMT_ROLLED
+    for (unit = share->hint; unit < top; unit++) {
+        const uint32_t used = shpool_global_look(share, unit).x;
+        uint32_t       i    = 0;
+
+        lowest = ((used != 0xffffffffu) && (unit < lowest)) ? unit : lowest;
+        last   = (used != shpool_global_behind(share, unit)) ? unit + 1u : last;
+        SIMT_ROLLED
+        while (i < 32u) {
+            const uint32_t rest = used >> i;
+            const uint32_t n    = (rest != 0) ? simt_ffs(rest) - 1u : 32u - i;
+
+            run += n;
+            i   += n;
+            if ((run >= need) && (run < least) && (!Best || (rest != 0))) {
+                found = 32u * unit + i - run;
+                least = run;
+                if (!Best || (run == need)) {
+                    share->hint = lowest;
+                    return found;
+                }
+            }
+            if (rest != 0) { /* to the next free one */
+                i += (~(used >> i) != 0) ? simt_ffs(~(used >> i)) - 1u : 32u;
+                run = 0;
+            }
+        }
+    }
+    share->hint = lowest;
+    share->top  = last;
+    /* what is free before top, and all from there on */
+    unit = 32u * top - run;
+    run  = (unit < share->granules) ? share->granules - unit : 0u;
+    return ((run >= need) && (run < least)) ? unit : found;
+}
+
+/* Make `need` granules from `first` on an allocation. */
+SIMT_FN void shpool_global_take(shpool_global_share *share, uint32_t first, uint32_t need)
+{
+    const uint32_t end   = first + need;
+    const uint32_t top   = (end + 31u) >> 5;
+    uint32_t       start = 1u << (first & 31u);
+
+    share->top = (share->top > top) ? share->top : top;
+
+    SIMT_ROLLED
+    while (first < end) {
+        const uint32_t  i     = first & 31u;
+        const uint32_t  n     = (end - first < 32u - i) ? end - first : 32u - i;
+        const simt_u128 words = shpool_global_see(share, first >> 5);
+
+        shpool_global_set(share, first >> 5, words.x | simt_mask(i, n), words.y | start);
+        start = 0;
+        first += n;
+    }
+}
+
+SIMT_FN void *shpool_global_payload(const shpool_global_share *share, uint32_t g)
+{
+    return share->payload + static_cast<size_t>(g) * 16u;
+}
+
+/* Store hint and top in unit 0, which has `word`. */
+SIMT_FN void shpool_global_keep(const shpool_global_share *share, uint32_t word)
+{
+    const uint32_t next = shpool_global_word(share) | (word & SHPOOL_GLOBAL_LOCK);
+
+    if (next != word) {
+        shpool_global_store32(share->units + 12, next);
+    }
+}
+
+/* malloc of `need` granules in a share that no other thread uses; NULL if they do not fit. */
+template <bool Best>
+SIMT_FN void *shpool_global_serve(shpool_global_share *share, uint32_t need)
+{
+    const uint32_t word  = shpool_global_see(share, 0).w;
+    uint32_t       first = SHPOOL_GLOBAL_NONE;
+
+    shpool_global_set_word(share, word);
+    SIMT_ROLLED
+    for (uint32_t again = share->hint; first == SHPOOL_GLOBAL_NONE; again = 0) {
+        first = shpool_global_find<Best>(share, need);
+        if (again == 0) {
+            break;
+        }
+        share->hint = (first != SHPOOL_GLOBAL_NONE) ? share->hint : 0u; /* others may have freed */
+    }
+    if (first != SHPOOL_GLOBAL_NONE) {
+        shpool_global_take(share, first, need);
+    }
+    shpool_global_keep(share, word);
+    return (first != SHPOOL_GLOBAL_NONE) ? shpool_global_payload(share, first) : nullptr;
+}
+/* A call. */
+template <bool Best>
+SHPOOL_GLOBAL_CALL void *shpool_global_serve_in(uint32_t number, uint32_t need)
+{
+    shpool_global_share share = shpool_global_share_of(shpool_global_get(), number);
+
+    return shpool_global_serve<Best>(&share, need);
+}
+
+/* _section while this thread has the lock in unit 0 at `units`; the loop is as
+ * impl/heap/group_lock.h explains. */
+template <typename Section>
+SIMT_FN void shpool_global_locked(unsigned char *units, Section section)
+{
+    uint32_t waiting = 1;
+
+    do {
+        /* relaxed: the compare-and-swap decides */
+        const uint32_t seen = shpool_global_atomic_load32(units + 12, SIMT_RELAXED);
+
+        if ((seen & SHPOOL_GLOBAL_LOCK) != 0) {
+            shpool_global_wait();
+        /* acquire: pairs with the release below */
+        } else if (shpool_global_acquire32(units + 12, seen, seen | SHPOOL_GLOBAL_LOCK) == seen) {
+            section();
+            /* release: pairs with the acquire above; what this thread changed.  relaxed: only the
+             * thread with the lock stores here */
+            shpool_global_atomic_store32(
+                units + 12,
+                shpool_global_atomic_load32(units + 12, SIMT_RELAXED) & ~SHPOOL_GLOBAL_LOCK,
+                SIMT_RELEASE);
+            waiting = simt_pin(0); /* the compiler must not know that this leaves the loop */
+        }
+    } while (waiting != 0);
+}
+
+/* ---- the calls ---- */
 
 /* All threads of the block, converged; see glob_pool::pool_init. */
-SIMT_FN void shpool_global_open(void *memory, size_t bytes)
+SHPOOL_GLOBAL_CALL void shpool_global_open(void *memory, size_t bytes)
 {
+    shpool_global_heap *heap   = shpool_global_root();
     size_t              first  = reinterpret_cast<size_t>(memory);
     size_t              spare  = (0u - first) & 15u;
-    shpool_global_heap *heap   = reinterpret_cast<shpool_global_heap *>(first + spare);
     uint32_t            rank   = simt_thread_rank();
     uint32_t            shares = simt_block_threads();
-    size_t              share  = 0;
+    bool                alone  = simt_grid_blocks() == 1u;
+    uint32_t            cells  = 0; /* 16 bytes each, of a share */
 
-    if ((memory != nullptr) && (bytes > spare + SHPOOL_GLOBAL_HEAD) && (first + bytes > first)) {
-        share = ((bytes - spare - SHPOOL_GLOBAL_HEAD) / shares) & ~static_cast<size_t>(15);
+    if ((memory != nullptr) && (bytes > spare) && (first + bytes > first)) {
+        size_t all = (bytes - spare) >> 4;
+
+        cells = static_cast<uint32_t>((all < 0xffffffffu) ? all : 0xffffffffu) / shares;
+        cells = (cells < SHPOOL_GLOBAL_CELLS) ? cells : SHPOOL_GLOBAL_CELLS;
     }
-    if (share < SHPOOL_GLOBAL_LEAST) {
-        share = 0;
-    }
-    simt_barrier(); /* threads may still use the pools that were here */
+    simt_barrier(); /* threads may still use the shares that were here */
     if (rank == 0) {
-        unsigned long long root = (share != 0) ? reinterpret_cast<size_t>(heap) : 0u;
-
-        if ((share != 0) && !shpool_global_divided(heap)) {
-            heap->share  = share;
-            heap->shares = shares;
-            heap->pools  = static_cast<uint32_t>((share - 1u) / SHPOOL_GLOBAL_MOST) + 1u;
+        if (cells < 2u) { /* not even a unit and a granule */
+            heap->memory = nullptr;
+        } else if (alone || !shpool_global_divided(heap)) {
+            heap->memory   = static_cast<unsigned char *>(memory) + spare;
+            heap->shares   = shares;
+            heap->granules = cells - (cells + 32u) / 33u;
+            heap->alone    = alone ? shpool_global_claim(1) : 0u;
         }
-        /* relaxed: readers are ordered by the barrier, or by other means */
-        shpool_global_atomic_store64(shpool_global_root(), root, SIMT_RELAXED);
     }
     simt_barrier();
     /* relaxed: as the thread above left it; the same result in the whole block */
-    if ((share != 0) && (shpool_global_atomic_load64(&heap->claim, SIMT_RELAXED) ==
-                         shpool_global_claim(0))) {
-        shpool_global_share_init(heap, rank * share, share);
-        simt_barrier(); /* every pool is ready */
-        if (rank == 0) {
+    if ((cells >= 2u) && (alone || (shpool_global_atomic_load64(&heap->claim, SIMT_RELAXED) ==
+                                    shpool_global_claim(0)))) {
+        const shpool_global_share share = shpool_global_share_of(shpool_global_get(), rank);
+
+        shpool_global_share_init(&share);
+        simt_barrier(); /* every share is ready */
+        if ((rank == 0) && !alone) {
             /* release: pairs with the acquire in shpool_global_divided */
             shpool_global_atomic_store64(&heap->claim, shpool_global_claim(1), SIMT_RELEASE);
         }
     }
 }
 
-/* Allocate at least size bytes from the caller's share; Malloc: the pool's function for the
- * policy. */
-template <simt_addr (shpool_global_pool::*Malloc)(shpool_view, uint32_t, uint32_t, uint32_t)>
-SIMT_FN void *shpool_global_malloc(size_t size)
+/* malloc in a heap that other blocks may use. */
+template <bool Best>
+SHPOOL_GLOBAL_CALL void *shpool_global_malloc_far(uint32_t need)
 {
-    shpool_global_heap *heap = shpool_global_find();
-    uint32_t            want = static_cast<uint32_t>(size);
-    uint32_t            pools;
-    uint32_t            turn;
-    size_t              at;
+    const shpool_global_heap heap   = shpool_global_get();
+    const uint32_t           number = simt_thread_rank() % heap.shares;
+    void                    *ptr    = nullptr;
 
-    if ((heap == nullptr) || (size >= SHPOOL_GLOBAL_MOST)) {
-        return nullptr;
-    }
-    pools = heap->pools;
-    turn  = simt_block_rank() % pools; /* so that blocks start with different pools */
-    at    = simt_thread_rank() % heap->shares * static_cast<size_t>(heap->share);
-    for (uint32_t i = 0; i < pools; i++) {
-        shpool_global_pool pool = shpool_global_pool_at(
-            heap, at + static_cast<size_t>(turn) * SHPOOL_GLOBAL_MOST);
-        simt_addr addr = (pool.*Malloc)(shpool_global_view(), (want != 0) ? want : 1u,
-                                        SHPOOL_MIN_ALIGNMENT, 0);
-
-        if (addr != 0) {
-            return pool.memory + addr;
-        }
-        turn = (turn + 1u < pools) ? turn + 1u : 0u;
-    }
-    return nullptr;
+    shpool_global_locked(shpool_global_share_of(heap, number).units,
+                         [&] { ptr = shpool_global_serve_in<Best>(number, need); });
+    return ptr;
 }
 
-/* Free; returns 0, or why it was refused.  Free: the pool's free or discard. */
-template <uint32_t (shpool_global_pool::*Free)(shpool_view, simt_addr, uint32_t)>
-SIMT_FN uint32_t shpool_global_free(void *ptr)
+/* Allocate at least size bytes from the caller's share. */
+template <bool Best>
+SHPOOL_GLOBAL_CALL void *shpool_global_malloc(size_t size)
 {
-    shpool_global_heap *heap = shpool_global_find();
-    size_t              from;
-    size_t              share;
-    size_t              index;
-    uint32_t            offset;
+    const uint32_t           rank = simt_thread_rank();
+    const shpool_global_heap heap = shpool_global_get();
+    const size_t             all  = (size >> 4) + (((size & 15u) != 0) || (size == 0));
+    const uint32_t           need = static_cast<uint32_t>(all);
 
-    if (ptr == nullptr) {
-        return SHPOOL_FREE_OK;
+    if ((heap.memory == nullptr) || (all > heap.granules)) {
+        return nullptr;
     }
-    if (heap == nullptr) {
+    if (!shpool_global_is_own(heap)) {
+        return shpool_global_malloc_far<Best>(need);
+    }
+    shpool_global_share share = shpool_global_share_of(heap, rank);
+
+    if (Best) {
+        return shpool_global_serve<Best>(&share, need);
+    }
+    simt_u128 words = shpool_global_see(&share, 0);
+
+    shpool_global_set_word(&share, words.w);
+    if ((need <= 32u) && (share.hint < share.top)) { /* inside a unit */
+        words = (share.hint != 0) ? shpool_global_see(&share, share.hint) : words;
+
+        const uint32_t fit = shpool_run_starts(~words.x, need, 32u);
+        const uint32_t bit = fit & (0u - fit);
+
+        if ((fit != 0) && (words.z == 0)) {
+            shpool_global_set(&share, share.hint, words.x | simt_mask(0, need) * bit,
+                              words.y | bit);
+            return shpool_global_payload(&share, 32u * share.hint + simt_ffs(bit) - 1u);
+        }
+    }
+    return shpool_global_serve_in<Best>(rank, need);
+}
+
+/* Free granule g's allocation in a share that no other thread uses. */
+SIMT_FN uint32_t shpool_global_return(shpool_global_share *share, uint32_t g)
+{
+    const uint32_t word = shpool_global_see(share, 0).w;
+
+    shpool_global_set_word(share, word);
+    const uint32_t why = shpool_global_give(share, g, shpool_global_look(share, g >> 5));
+    shpool_global_keep(share, word);
+    return why;
+}
+
+/* Free an allocation of any share; returns 0, or why it was refused. */
+SHPOOL_GLOBAL_CALL uint32_t shpool_global_free_far(void *ptr)
+{
+    const shpool_global_heap heap = shpool_global_get();
+    shpool_global_share share = shpool_global_share_of(heap, 0);
+    const size_t        each  = static_cast<size_t>(share.granules) * 16u;
+    const size_t        from  = static_cast<size_t>(static_cast<unsigned char *>(ptr) -
+                                                    share.payload);
+    const size_t        index = from / each;
+    uint32_t            why   = SHPOOL_FREE_INTERIOR;
+    uint32_t            g;
+
+    if (index >= heap.shares) { /* addresses below the heap wrap to far above it */
         return SHPOOL_FREE_FOREIGN;
     }
-    from  = reinterpret_cast<size_t>(ptr) - reinterpret_cast<size_t>(heap) - SHPOOL_GLOBAL_HEAD;
-    share = static_cast<size_t>(heap->share);
-    index = from / share;
-    if (index >= heap->shares) { /* addresses below the heap wrap to far above it */
-        return SHPOOL_FREE_FOREIGN;
+    if ((from & 15u) != 0) {
+        return why;
     }
-    offset = static_cast<uint32_t>((from - index * share) % SHPOOL_GLOBAL_MOST);
-    return (shpool_global_pool_at(heap, from - offset).*Free)(shpool_global_view(), offset, 0);
+    g     = static_cast<uint32_t>((from - index * each) >> 4);
+    share = shpool_global_share_of(heap, static_cast<uint32_t>(index));
+    if (shpool_global_is_own(heap)) {
+        uint32_t old = shpool_global_release_or(shpool_global_unit(&share, g >> 5) + 8,
+                                                1u << (g & 31u));
+
+        return (((old >> (g & 31u)) & 1u) != 0) ? SHPOOL_FREE_DOUBLE : SHPOOL_FREE_OK;
+    }
+    shpool_global_locked(share.units, [&] { why = shpool_global_return(&share, g); });
+    return why;
+}
+
+SHPOOL_GLOBAL_CALL uint32_t shpool_global_free(void *ptr)
+{
+    const uint32_t           rank = simt_thread_rank();
+    const shpool_global_heap heap = shpool_global_get();
+
+    if ((ptr == nullptr) || (heap.memory == nullptr)) {
+        return (ptr == nullptr) ? SHPOOL_FREE_OK : SHPOOL_FREE_FOREIGN;
+    }
+    shpool_global_share share = shpool_global_share_of(heap, rank);
+    const size_t        from  = static_cast<size_t>(static_cast<unsigned char *>(ptr) -
+                                                    share.payload);
+    const uint32_t      g     = static_cast<uint32_t>(from >> 4);
+
+    if (!shpool_global_is_own(heap) || ((from >> 4) >= share.granules) || ((from & 15u) != 0)) {
+        return shpool_global_free_far(ptr);
+    }
+    return shpool_global_return(&share, g);
 }
 
 #endif /* SHPOOL_IMPL_GLOBAL_HEAP_H */

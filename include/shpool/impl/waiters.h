@@ -53,13 +53,6 @@ SIMT_FN simt_addr shpool_waiters(shpool_view view)
     return (bytes != 0) ? view.base + view.bytes - bytes : 0u;
 }
 
-/* Number of attempts: only one for requests larger than the pool, which no free can satisfy and
- * which would block the queue meanwhile. */
-SIMT_FN uint32_t shpool_wait_attempts(shpool_view view, size_t bytes, uint32_t attempts)
-{
-    return ((view.bytes == 0) || (bytes > view.bytes)) ? 1u : attempts;
-}
-
 /* A request that waits. */
 typedef struct shpool_turn {
     simt_addr waiters;

@@ -31,16 +31,18 @@ void fake_violate(const char *format, ...)
 cu_result fake_begin(unsigned call)
 {
     fake.calls[call]++;
-    if ((fake.fail_from > 0) && (call != FAKE_CALL_error_string) &&
-        (call != FAKE_CALL_context_pop)) {
+    if ((call == FAKE_CALL_error_string) || (call == FAKE_CALL_context_pop) ||
+        (call == FAKE_CALL_capture_mode)) {
+        return CU_SUCCESS; /* cannot fail for a reason of their own */
+    }
+    if (fake.fail_from > 0) {
         fake.fail_from -= (fake.fail_from > 1);
         fake.failed = (fake.fail_from == 1);
         if (fake.failed) {
             return fake.fail_with;
         }
     }
-    if ((fake.fail_in > 0) && (call != FAKE_CALL_error_string) && (call != FAKE_CALL_context_pop) &&
-        (--fake.fail_in == 0)) {
+    if ((fake.fail_in > 0) && (--fake.fail_in == 0)) {
         fake.failed = 1;
         fake.fail_in = fake.fail_again;
         fake.fail_again = 0;
@@ -206,27 +208,6 @@ static cu_result f_context_device(cu_device *device)
     FAKE_LEAVE((*device >= 0) ? CU_SUCCESS : CU_ERROR_INVALID_CONTEXT);
 }
 
-static cu_result f_context_sync(void)
-{
-    void (*on_sync)(void);
-
-    FAKE_ENTER(context_sync)
-    if (fake_current_device() < 0) {
-        FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
-    }
-    if (fake_is_captured_on(fake_current_device(), 0)) {
-        fake_violate("cuCtxSynchronize during a capture"); /* which the driver ends */
-        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    }
-    fake_finish_device(fake_current_device());
-    on_sync = fake.on_sync;
-    pthread_mutex_unlock(&fake_lock);
-    if (on_sync != NULL) {
-        on_sync();
-    }
-    return CU_SUCCESS;
-}
-
 void fake_on_sync(void (*function)(void))
 {
     fake.on_sync = function;
@@ -248,7 +229,6 @@ void fake_start(unsigned devices, uint64_t bytes)
     BIND(device_name) BIND(device_attribute) BIND(device_memory) BIND(device_can_reach)
     BIND(primary_retain)
     BIND(context_get) BIND(context_set) BIND(context_push) BIND(context_pop) BIND(context_device)
-    BIND(context_sync)
 #undef BIND
     fake_bind_memory(&table);
     fake_bind_granules(&table);
@@ -426,22 +406,40 @@ void fake_set_current(int device)
 
 /* ---- captures ---- */
 
-void fake_note(unsigned graph, const void *ptr, size_t bytes)
+void fake_note(const struct CUstream_st *stream, unsigned after, const void *ptr, size_t bytes)
 {
     if (fake.noted_count == SHPOOL_ARRAY_COUNT(fake.noted)) {
         abort(); /* the test captures too much */
     }
-    fake.noted[fake.noted_count].graph = graph;
-    fake.noted[fake.noted_count].ptr = ptr;
-    fake.noted[fake.noted_count++].bytes = bytes;
+    fake.noted[fake.noted_count++] = (struct fake_noted){ stream->graph, stream->branch, after, ptr,
+                                                          bytes };
+}
+
+/* A test that captures very often gets the branches of a stream's earlier graphs. */
+static void begin_branch(shpool_stream stream, unsigned graph)
+{
+    stream->capturing = 1;
+    stream->graph = graph;
+    if ((stream->branch == 0) || (fake.lines < FAKE_STREAMS / 2)) {
+        stream->branch = fake_new_line(fake.line[stream->line].device, 0);
+    }
 }
 
 void fake_capture_begin(shpool_stream stream)
 {
     pthread_mutex_lock(&fake_lock);
-    stream->capturing = 1;
-    stream->graph = ++fake.graphs;
+    begin_branch(stream, ++fake.graphs);
     fake.capturing++;
+    pthread_mutex_unlock(&fake_lock);
+}
+
+void fake_capture_join(shpool_stream stream, shpool_stream after)
+{
+    pthread_mutex_lock(&fake_lock);
+    if (!stream->capturing) {
+        begin_branch(stream, after->graph);
+    }
+    fake_note(stream, after->branch, NULL, 0);
     pthread_mutex_unlock(&fake_lock);
 }
 
@@ -450,18 +448,44 @@ unsigned fake_capture_end(shpool_stream stream)
     unsigned graph;
 
     pthread_mutex_lock(&fake_lock);
-    stream->capturing = 0;
     graph = stream->graph;
+    for (unsigned i = 0; i < FAKE_STREAMS; i++) {
+        fake.handle[i].capturing &= (fake.handle[i].graph != graph);
+    }
     fake.capturing--;
     pthread_mutex_unlock(&fake_lock);
     return graph;
 }
 
+/* Every branch begins after the work of the stream, which goes on after all of them. */
 void fake_launch(unsigned graph, shpool_stream stream)
 {
+    unsigned line;
+
+    pthread_mutex_lock(&fake_lock);
+    line = (unsigned)fake_line_of(stream);
+    fake_submit(line);
     for (unsigned i = 0; i < fake.noted_count; i++) {
         if (fake.noted[i].graph == graph) {
-            fake_work(stream, fake.noted[i].ptr, fake.noted[i].bytes);
+            fake_join(fake.line[fake.noted[i].branch].knows, fake.line[line].knows);
         }
     }
+    for (unsigned i = 0; i < fake.noted_count; i++) {
+        const struct fake_noted *note = &fake.noted[i];
+
+        if (note->graph != graph) {
+            continue;
+        }
+        fake_join(fake.line[note->branch].knows, fake.line[note->after].knows);
+        if (note->ptr != NULL) {
+            fake_submit(note->branch);
+            fake_touch(note->branch, note->ptr, note->bytes);
+        }
+    }
+    for (unsigned i = 0; i < fake.noted_count; i++) {
+        if (fake.noted[i].graph == graph) {
+            fake_join(fake.line[line].knows, fake.line[fake.noted[i].branch].knows);
+        }
+    }
+    pthread_mutex_unlock(&fake_lock);
 }

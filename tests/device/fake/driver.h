@@ -69,7 +69,7 @@ unsigned long fake_all_calls(void);
 void fake_forget_calls(void);
 
 /* Let the nth call from now on (1: the next) fail with `result`; 0: none.  Calls that cannot fail
- * for a reason of their own (error texts, pop) do not count. */
+ * for a reason of their own (error texts, pop, the capture mode) do not count. */
 void fake_fail(unsigned long nth, cu_result result);
 
 /* After that one, the nth call fails, too. */
@@ -118,8 +118,10 @@ void fake_misalign(int on);
 shpool_stream fake_stream(int device, unsigned flags);
 void fake_stream_destroy(shpool_stream stream);
 
-/* Capture: work is noted instead of submitted, and done at each launch. */
+/* Capture: work is noted instead of submitted, and done at each launch.  A stream that is joined
+ * waits for another one's captured work so far, and takes part in its capture until the end. */
 void fake_capture_begin(shpool_stream stream);
+void fake_capture_join(shpool_stream stream, shpool_stream after);
 unsigned fake_capture_end(shpool_stream stream);
 void fake_launch(unsigned graph, shpool_stream stream);
 

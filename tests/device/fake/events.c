@@ -47,9 +47,10 @@ static cu_result f_event_record(shpool_event event, shpool_stream stream)
     if (fake_is_off_limits(line)) {
         FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_IMPLICIT);
     }
-    event->captured = ((uintptr_t)stream > 2) && stream->capturing;
-    if (event->captured) {
-        fake_violate("an event is recorded on a stream that captures");
+    event->captured = fake_is_captured(stream) ? stream : NULL;
+    if (event->captured != NULL) {
+        event->graph = stream->graph;
+        event->branch = stream->branch;
         FAKE_LEAVE(CU_SUCCESS);
     }
     fake_submit((unsigned)line);
@@ -69,9 +70,10 @@ static void go_on(const fake_clock covers)
 static cu_result f_event_query(shpool_event event)
 {
     FAKE_ENTER(event_query)
-    if (event->captured || fake_is_capturing_here()) {
-        fake_violate("cuEventQuery during a capture");
-        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+    FAKE_UNSAFE("cuEventQuery")
+    if (event->captured != NULL) {
+        fake_violate("cuEventQuery of an event of a graph");
+        FAKE_LEAVE(CU_ERROR_CAPTURED_EVENT);
     }
     if (!fake_is_done(event->covers)) {
         go_on(event->covers);
@@ -84,6 +86,11 @@ static cu_result f_event_query(shpool_event event)
 static cu_result f_event_sync(shpool_event event)
 {
     FAKE_ENTER(event_sync)
+    FAKE_UNSAFE("cuEventSynchronize")
+    if (event->captured != NULL) {
+        fake_violate("cuEventSynchronize of an event of a graph");
+        FAKE_LEAVE(CU_ERROR_CAPTURED_EVENT);
+    }
     fake_join(fake.done, event->covers);
     fake_join(fake.host, event->covers);
     FAKE_LEAVE(CU_SUCCESS);

@@ -129,10 +129,7 @@ static cu_result f_granule_create(cu_granule *granule, size_t bytes, const cu_gr
         fake_violate("cuMemCreate of %zu bytes on device %d", bytes, device);
         FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
     }
-    if (fake_is_capturing_here()) {
-        fake_violate("cuMemCreate during a capture");
-        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    }
+    FAKE_UNSAFE("cuMemCreate")
     if ((fake.used[device] > fake.limit[device]) ||
         (bytes > fake.limit[device] - fake.used[device])) {
         FAKE_LEAVE(CU_ERROR_OUT_OF_MEMORY);
@@ -217,10 +214,7 @@ static cu_result f_granule_map(cu_ptr ptr, size_t bytes, size_t offset, cu_granu
                      : "wrong addresses");
         FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
     }
-    if (fake_is_capturing_here()) {
-        fake_violate("cuMemMap during a capture");
-        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    }
+    FAKE_UNSAFE("cuMemMap")
     if (m->exported) {
         fake_violate("cuMemMap of exported memory, which moved");
     }

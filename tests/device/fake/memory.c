@@ -98,37 +98,47 @@ static cu_result f_memory_info(size_t *left, size_t *total)
 static cu_result f_memory_alloc(cu_ptr *ptr, size_t bytes)
 {
     FAKE_ENTER(memory_alloc)
-    if (fake_is_capturing_here()) {
-        fake_violate("cuMemAlloc during a capture");
-        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
-    }
+    FAKE_UNSAFE("cuMemAlloc")
     FAKE_LEAVE(take(ptr, bytes, fake_current_device(), 0));
+}
+
+/* The host waits for the device, as real drivers do when memory is freed. */
+static void wait_and_unlock(int device)
+{
+    void (*on_sync)(void) = fake.on_sync;
+
+    fake_finish_device(device);
+    pthread_mutex_unlock(&fake_lock);
+    if (on_sync != NULL) {
+        on_sync();
+    }
 }
 
 static cu_result f_memory_free(cu_ptr ptr)
 {
     fake_memory *m;
+    int device;
 
     FAKE_ENTER(memory_free)
+    FAKE_UNSAFE("cuMemFree")
     m = fake_find((void *)(uintptr_t)ptr);
     if ((m == NULL) || (m->ptr != (char *)(uintptr_t)ptr) || m->pooled || (m->start == NULL)) {
         fake_violate("cuMemFree of a pointer that cuMemAlloc did not return");
         FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
     }
-    if (fake_current_device() != m->device) {
+    device = m->device;
+    if (fake_current_device() != device) {
         fake_violate("cuMemFree while another device is current");
     }
-    if (fake_is_capturing_here()) {
-        fake_violate("cuMemFree during a capture");
-    }
-    fake_finish_device(m->device); /* as real drivers do */
     fake_give(m);
-    FAKE_LEAVE(CU_SUCCESS);
+    wait_and_unlock(device);
+    return CU_SUCCESS;
 }
 
 static cu_result f_host_alloc(void **ptr, size_t bytes, unsigned flags)
 {
     FAKE_ENTER(host_alloc)
+    FAKE_UNSAFE("cuMemHostAlloc")
     (void)flags;
     if (fake_current_device() < 0) {
         FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
@@ -147,12 +157,14 @@ static cu_result f_host_alloc(void **ptr, size_t bytes, unsigned flags)
 static cu_result f_host_free(void *ptr)
 {
     FAKE_ENTER(host_free)
+    FAKE_UNSAFE("cuMemFreeHost")
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fake.pinned); i++) {
         if (fake.pinned[i] == ptr) {
             fake.pinned[i] = NULL;
             free(ptr);
             fake.held.host_allocations--;
-            FAKE_LEAVE(CU_SUCCESS);
+            wait_and_unlock(fake_current_device());
+            return CU_SUCCESS;
         }
     }
     fake_violate("cuMemFreeHost of what cuMemHostAlloc did not return");
@@ -165,8 +177,12 @@ static cu_result work(shpool_stream stream, const void *a, const void *b, size_t
 {
     int line = fake_line_of(stream);
 
-    if (line < 0) {
-        return CU_ERROR_INVALID_HANDLE;
+    if ((line < 0) || fake_is_off_limits(line)) {
+        return (line < 0) ? CU_ERROR_INVALID_HANDLE : CU_ERROR_STREAM_CAPTURE_IMPLICIT;
+    }
+    if (fake_is_captured(stream)) {
+        fake_note(stream, stream->branch, (a != NULL) ? a : b, bytes);
+        return CU_SUCCESS;
     }
     fake_submit((unsigned)line);
     if (a != NULL) {
@@ -240,6 +256,7 @@ static cu_result f_set_32(cu_ptr to, unsigned value, size_t count, shpool_stream
 static cu_result f_pool_create(cu_pool *pool, const cu_pool_props *props)
 {
     FAKE_ENTER(pool_create)
+    FAKE_UNSAFE("cuMemPoolCreate")
     *pool = (cu_pool)(uintptr_t)(1 + props->location.id);
     fake.held.pools++;
     FAKE_LEAVE(CU_SUCCESS);
@@ -248,6 +265,7 @@ static cu_result f_pool_create(cu_pool *pool, const cu_pool_props *props)
 static cu_result f_pool_destroy(cu_pool pool)
 {
     FAKE_ENTER(pool_destroy)
+    FAKE_UNSAFE("cuMemPoolDestroy")
     (void)pool;
     fake.held.pools--;
     FAKE_LEAVE(CU_SUCCESS);
@@ -256,6 +274,7 @@ static cu_result f_pool_destroy(cu_pool pool)
 static cu_result f_pool_set(cu_pool pool, int attribute, void *value)
 {
     FAKE_ENTER(pool_set)
+    FAKE_UNSAFE("cuMemPoolSetAttribute")
     (void)pool;
     (void)value;
     FAKE_LEAVE((attribute > 0) ? CU_SUCCESS : CU_ERROR_INVALID_VALUE);
@@ -266,6 +285,7 @@ static cu_result f_pool_get(cu_pool pool, int attribute, void *value)
     uint64_t used = 0;
 
     FAKE_ENTER(pool_get)
+    FAKE_UNSAFE("cuMemPoolGetAttribute")
     for (const fake_memory *m = fake.memory; m != NULL; m = m->next) {
         used += (m->pooled && (m->device == (int)(uintptr_t)pool - 1)) ? m->bytes : 0;
     }
@@ -276,6 +296,7 @@ static cu_result f_pool_get(cu_pool pool, int attribute, void *value)
 static cu_result f_pool_trim(cu_pool pool, size_t keep)
 {
     FAKE_ENTER(pool_trim)
+    FAKE_UNSAFE("cuMemPoolTrimTo")
     (void)pool;
     (void)keep;
     FAKE_LEAVE(CU_SUCCESS);
@@ -284,25 +305,38 @@ static cu_result f_pool_trim(cu_pool pool, size_t keep)
 static cu_result f_pool_alloc(cu_ptr *ptr, size_t bytes, cu_pool pool, shpool_stream stream)
 {
     FAKE_ENTER(pool_alloc)
-    if (fake_line_of(stream) < 0) {
+    if (!fake_is_captured(stream)) {
+        FAKE_UNSAFE("cuMemAllocFromPoolAsync")
+    }
+    if ((fake_line_of(stream) < 0) || fake_is_off_limits(fake_line_of(stream))) {
         FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
     }
-    FAKE_LEAVE(take(ptr, bytes, (int)(uintptr_t)pool - 1, 1));
+    result = take(ptr, bytes, (int)(uintptr_t)pool - 1, 1);
+    if ((result == CU_SUCCESS) && fake_is_captured(stream)) {
+        fake.memory->graph = stream->graph;
+    }
+    FAKE_LEAVE(result);
 }
 
-/* The free is work on its stream that touches all of the memory. */
+/* The free is work on its stream that touches all of the memory.  A graph's memory stays. */
 static cu_result f_pool_free(cu_ptr ptr, shpool_stream stream)
 {
     fake_memory *m;
 
     FAKE_ENTER(pool_free)
+    if (!fake_is_captured(stream)) {
+        FAKE_UNSAFE("cuMemFreeAsync")
+    }
     m = fake_find((void *)(uintptr_t)ptr);
     if ((m == NULL) || !m->pooled || (m->ptr != (char *)(uintptr_t)ptr)) {
         fake_violate("cuMemFreeAsync of a pointer that is not the pool's");
         FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
     }
+    if (fake_is_captured(stream) && (stream->graph != m->graph)) {
+        FAKE_LEAVE(CU_ERROR_INVALID_VALUE); /* the memory is not the graph's */
+    }
     result = work(stream, m->ptr, NULL, m->bytes);
-    if (result == CU_SUCCESS) {
+    if ((result == CU_SUCCESS) && !fake_is_captured(stream)) {
         fake_give(m);
     }
     FAKE_LEAVE(result);

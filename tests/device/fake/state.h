@@ -23,6 +23,7 @@ struct CUstream_st {
     int used;
     int capturing;
     unsigned graph;
+    unsigned branch;       /* the line of its captured work */
 };
 
 struct CUctx_st {
@@ -33,7 +34,9 @@ struct CUevent_st {
     struct CUevent_st *next; /* in fake.events */
     int device;
     int recorded;
-    int captured;
+    shpool_stream captured; /* recorded on this one as it captured, or NULL */
+    unsigned graph;         /* then */
+    unsigned branch;
     fake_clock covers;
 };
 
@@ -53,6 +56,7 @@ typedef struct fake_memory {
     size_t bytes;
     int device;
     int pooled;
+    unsigned graph;        /* that allocated it from a pool; 0: none */
     int released;          /* a granule whose handle is gone; it goes when it is unmapped */
     int file;              /* the memfd that processes share; -1: none */
     int exported;
@@ -102,10 +106,16 @@ typedef struct fake_state {
     int unknown_attribute;              /* 0: none */
     void (*on_sync)(void);
     unsigned lag;                       /* pieces of work that are not finished; 0: all */
-    unsigned capturing;                 /* streams that do */
+    unsigned capturing;                 /* captures that are not ended */
     unsigned graphs;
     unsigned hidden;                    /* devices before the first one, as CUDA_VISIBLE_DEVICES */
-    struct { unsigned graph; const void *ptr; size_t bytes; } noted[4096];
+    struct fake_noted {
+        unsigned graph;
+        unsigned branch;
+        unsigned after;                 /* a branch that it waits for; its own: none */
+        const void *ptr;                /* NULL: only that wait */
+        size_t bytes;
+    } noted[4096];
     unsigned noted_count;
     struct { pthread_t thread; unsigned line; int device; } per_thread[256];
     unsigned per_thread_count;
@@ -138,6 +148,13 @@ extern _Thread_local fake_thread fake_thread_state;
         return leave_result;                                                                       \
     } while (0)
 
+/* In a call that ends captures unless the thread's mode is "relaxed". */
+#define FAKE_UNSAFE(_name)                                                                         \
+    if (fake_is_capturing_here()) {                                                                \
+        fake_violate(_name " during a capture");                                                   \
+        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);                                           \
+    }
+
 /* Counts a call, and says whether it is to fail; the lock is held. */
 cu_result fake_begin(unsigned call);
 
@@ -152,13 +169,14 @@ void fake_finish_device(int device);
 void fake_touch(unsigned line, const void *ptr, size_t bytes);
 fake_memory *fake_find(const void *ptr);
 unsigned fake_new_line(int device, int blocking);
-int fake_is_capturing_here(void);       /* calls that are not allowed during capture fail */
-int fake_is_captured_on(int device, int blocking_only);
+int fake_is_capturing_here(void);
+int fake_is_captured_on(int device);
 int fake_is_off_limits(int line);       /* the legacy stream, while others capture: said, too */
+int fake_is_captured(shpool_stream stream);
 int fake_is_done(const fake_clock clock);
 
-/* Work of a captured graph, for fake_launch(). */
-void fake_note(unsigned graph, const void *ptr, size_t bytes);
+/* Work of a stream that captures, or its wait for another one, for fake_launch(). */
+void fake_note(const struct CUstream_st *stream, unsigned after, const void *ptr, size_t bytes);
 void fake_give(fake_memory *gone);      /* back to the device */
 
 /* Memory that processes can share (share.c): make a granule so; map or unmap its file. */

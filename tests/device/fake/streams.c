@@ -203,19 +203,38 @@ static cu_result f_stream_destroy(shpool_stream stream)
     FAKE_LEAVE(CU_SUCCESS);
 }
 
+int fake_is_captured(shpool_stream stream)
+{
+    return ((uintptr_t)stream > 2) && stream->capturing;
+}
+
+/* A question or a wait for a stream that captures, or for the legacy one, ends captures. */
+static cu_result look_at(shpool_stream stream, int line)
+{
+    if (fake_is_captured(stream)) {
+        fake_violate("a stream that captures is waited for, or asked about its work");
+        return CU_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+    }
+    return fake_is_off_limits(line) ? CU_ERROR_STREAM_CAPTURE_IMPLICIT : CU_SUCCESS;
+}
+
 static cu_result f_stream_sync(shpool_stream stream)
 {
     int line;
 
     FAKE_ENTER(stream_sync)
+    FAKE_UNSAFE("cuStreamSynchronize")
     line = fake_line_of(stream);
     if (line < 0) {
         FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
     }
-    join_legacy((unsigned)line);
-    finish_line((unsigned)line);
-    fake_join(fake.host, fake.line[line].knows);
-    FAKE_LEAVE(CU_SUCCESS);
+    result = look_at(stream, line);
+    if (result == CU_SUCCESS) {
+        join_legacy((unsigned)line);
+        finish_line((unsigned)line);
+        fake_join(fake.host, fake.line[line].knows);
+    }
+    FAKE_LEAVE(result);
 }
 
 int fake_is_done(const fake_clock clock)
@@ -228,13 +247,14 @@ int fake_is_done(const fake_clock clock)
     return 1;
 }
 
-int fake_is_captured_on(int device, int blocking_only)
+/* A stream that is ordered with the legacy one captures. */
+int fake_is_captured_on(int device)
 {
     for (unsigned i = 0; i < FAKE_STREAMS; i++) {
         const struct CUstream_st *s = &fake.handle[i];
 
         if (s->used && s->capturing && (fake.line[s->line].device == device) &&
-            (fake.line[s->line].blocking || !blocking_only)) {
+            fake.line[s->line].blocking) {
             return 1;
         }
     }
@@ -246,7 +266,7 @@ int fake_is_off_limits(int line)
 {
     int device = fake.line[line].device;
 
-    if (((unsigned)line != fake.legacy[device]) || !fake_is_captured_on(device, 1)) {
+    if (((unsigned)line != fake.legacy[device]) || !fake_is_captured_on(device)) {
         return 0;
     }
     fake_violate("the legacy stream is used while a stream captures that waits for it");
@@ -258,12 +278,14 @@ static cu_result f_stream_query(shpool_stream stream)
     int line;
 
     FAKE_ENTER(stream_query)
+    FAKE_UNSAFE("cuStreamQuery")
     line = fake_line_of(stream);
     if (line < 0) {
         FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
     }
-    if (fake_is_off_limits(line)) {
-        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_IMPLICIT);
+    result = look_at(stream, line);
+    if (result != CU_SUCCESS) {
+        FAKE_LEAVE(result);
     }
     if (!fake_is_done(fake.line[line].knows)) {
         FAKE_LEAVE(CU_ERROR_NOT_READY);
@@ -282,8 +304,17 @@ static cu_result f_stream_wait(shpool_stream stream, shpool_event event, unsigne
     if ((line < 0) || (event == NULL)) {
         FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
     }
-    if (event->captured) {
-        fake_violate("a stream waits for an event of a graph");
+    if ((event->captured != NULL) && (line == (int)fake.legacy[fake.line[line].device])) {
+        fake_violate("the legacy stream waits for an event of a graph");
+        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_IMPLICIT);
+    }
+    if ((event->captured != NULL) && fake_is_captured(stream) && (stream->graph == event->graph)) {
+        fake_note(stream, event->branch, NULL, 0);
+        FAKE_LEAVE(CU_SUCCESS);
+    }
+    if ((event->captured != NULL) || (fake_is_captured(stream) && event->recorded)) {
+        fake_violate("an event leads into a capture, or out of one"); /* or a stream joins it */
+        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
     }
     if (fake_is_off_limits(line)) {
         FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_IMPLICIT);
@@ -302,6 +333,9 @@ static cu_result f_stream_id(shpool_stream stream, unsigned long long *id)
     }
     line = fake_line_of(stream);
     *id = (unsigned long long)(line + 1);
+    if ((line >= 0) && fake_is_off_limits(line)) {
+        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_IMPLICIT);
+    }
     FAKE_LEAVE((line >= 0) ? CU_SUCCESS : CU_ERROR_INVALID_HANDLE);
 }
 
@@ -316,9 +350,17 @@ static cu_result f_stream_capturing(shpool_stream stream, int *status)
     if ((uintptr_t)stream > 2) {
         *status = stream->capturing ? CU_CAPTURE_STATUS_ACTIVE : CU_CAPTURE_STATUS_NONE;
     } else if ((stream != SHPOOL_STREAM_PER_THREAD) &&
-               fake_is_captured_on(fake_current_device(), 1)) {
+               fake_is_captured_on(fake_current_device())) {
         FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_IMPLICIT); /* says so, and harms nothing */
     }
+    FAKE_LEAVE(CU_SUCCESS);
+}
+
+static cu_result f_stream_capture(shpool_stream stream, int *status, unsigned long long *id)
+{
+    FAKE_ENTER(stream_capture)
+    *status = fake_is_captured(stream) ? CU_CAPTURE_STATUS_ACTIVE : CU_CAPTURE_STATUS_NONE;
+    *id = fake_is_captured(stream) ? stream->graph : 0;
     FAKE_LEAVE(CU_SUCCESS);
 }
 
@@ -336,7 +378,8 @@ void fake_bind_streams(shpool_driver *table)
 {
 #define BIND(_member) table->_member = f_##_member;
     BIND(stream_create) BIND(stream_destroy) BIND(stream_sync) BIND(stream_query)
-    BIND(stream_wait) BIND(stream_id) BIND(stream_capturing) BIND(capture_mode)
+    BIND(stream_wait) BIND(stream_id) BIND(stream_capturing) BIND(stream_capture)
+    BIND(capture_mode)
 #undef BIND
 }
 
@@ -351,7 +394,7 @@ void fake_work(shpool_stream stream, const void *ptr, size_t bytes)
     if (line < 0) {
         fake_violate("work on no stream");
     } else if (((uintptr_t)stream > 2) && stream->capturing) {
-        fake_note(stream->graph, ptr, bytes);
+        fake_note(stream, stream->branch, ptr, bytes);
     } else {
         fake_submit((unsigned)line);
         fake_touch((unsigned)line, ptr, bytes);

@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+import threading
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.join(HERE, "..", "..", "..")
@@ -281,6 +282,79 @@ def check_cupy_other_allocator():
                            (offsets, values, out, numpy.int64(128)))
         require(numpy.isnan(out.get()).all(), "a pool of another allocator had memory")
         require(shpool._c.STATUS[pool.report().status] == "BINDING", str(pool.report()))
+
+
+SLOW = """
+extern "C" __global__ void slow(unsigned *out, long long words, unsigned value, long long cycles)
+{
+    long long begin = clock64();
+
+    while (clock64() - begin < cycles) {
+    }
+    for (long long i = blockIdx.x * blockDim.x + threadIdx.x; i < words;
+         i += (long long)gridDim.x * blockDim.x) {
+        out[i] = value;
+    }
+}
+"""
+
+
+def wrong_words(cupy, slow, streams, in_thread):
+    """Words of a second array that a slow kernel on the first one, which is freed, overwrote."""
+    words = 5 << 20
+
+    def fill(stream, value, cycles):
+        with stream:
+            array = cupy.empty(words, dtype=cupy.uint32)
+            slow((32,), (256,), (array, cupy.int64(words), cupy.uint32(value),
+                                 cupy.int64(cycles)))
+        return array
+
+    kept = []
+    first, second = streams()
+    if in_thread:  # whose own default stream the array is on, while this thread frees it
+        thread = threading.Thread(target=lambda: kept.append(fill(first, 1, 50_000_000)))
+        thread.start()
+        thread.join()
+    else:
+        kept.append(fill(first, 1, 50_000_000))
+    kept.clear()
+    del first
+    array = fill(second, 2, 0)
+    cupy.cuda.runtime.deviceSynchronize()
+    return int((array.get() != 2).sum())
+
+
+def check_cupy_streams():
+    """Two users of memory on streams that are not ordered; without the streams it goes wrong."""
+    need("cupy")
+    import ctypes
+    import cupy
+    import shpool.cupy
+
+    library = shpool._c.lib()
+    function = cupy.cuda.CFunctionAllocator(
+        0, *(ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+             for name in ("shpool_cupy_malloc", "shpool_cupy_free")), library)
+    careless = cupy.cuda.PythonFunctionAllocator(
+        lambda size, device: library.shpool_torch_malloc(size, device, 1),
+        lambda ptr, device: library.shpool_torch_free(ptr, 0, device, 1))
+    own, null = cupy.cuda.Stream.ptds, cupy.cuda.Stream.null
+    new = cupy.cuda.Stream
+    cases = {"two ordinary": (lambda: (new(), new()), False),
+             "two non-blocking": (lambda: (new(non_blocking=True), new(non_blocking=True)), False),
+             "null, then non-blocking": (lambda: (null, new(non_blocking=True)), False),
+             "non-blocking, then null": (lambda: (new(non_blocking=True), null), False),
+             "per thread": (lambda: (own, own), True)}
+    slow = cupy.RawKernel(SLOW, "slow")
+    for name, allocate in (("shpool.cupy", shpool.cupy.allocator()), ("function", function.malloc),
+                           ("all on the legacy stream", careless.malloc)):
+        wrong = {}
+        cupy.cuda.set_allocator(allocate)
+        for case, (streams, in_thread) in cases.items():
+            wrong[case] = sum(wrong_words(cupy, slow, streams, in_thread) for _ in range(4))
+        print(f"{name}: wrong words: {wrong}")
+        require((sum(wrong.values()) == 0) == (allocate != careless.malloc), name)
 
 
 def check_torch_example():

@@ -57,7 +57,7 @@ static int set_facts(bench_facts *facts, const bench_options *options, int cuda,
         snprintf(origin->clocks + used, sizeof(origin->clocks) - used,
                  "; measured: sm_mhz of each row");
     } else {
-        fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
+        tool_say("shpool-bench: %s\n", shpool_last_error());
         return -1;
     }
     facts->threads       = only(&options->threads);
@@ -136,7 +136,7 @@ static int check_specs(const bench_options *options)
         status = shpool_plan(point.spec, &want, &pool);
         if ((status != SHPOOL_OK) && (status != SHPOOL_ERR_TOO_SMALL) &&
             (status != SHPOOL_ERR_TOO_LARGE)) {
-            fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
+            tool_say("shpool-bench: %s\n", shpool_last_error());
             return -1;
         }
     }
@@ -156,7 +156,7 @@ static int open_output(const char *path, tool_output *output, report *out)
         return 0;
     }
     if (tool_output_begin(output, path) != 0) {
-        fprintf(stderr, "shpool-bench: %s: %s\n", path, tool_output_error(errno));
+        tool_say("shpool-bench: %s: %s\n", path, tool_output_error(errno));
         return -1;
     }
     return 0;
@@ -168,7 +168,7 @@ static int close_output(const char *path, tool_output *output, int keep)
     if ((output->to == NULL) || (output->to == stdout) || (tool_output_end(output, keep) == 0)) {
         return 0;
     }
-    fprintf(stderr, "shpool-bench: %s: %s\n", path, strerror(errno));
+    tool_say("shpool-bench: %s: %s\n", path, strerror(errno));
     return 1;
 }
 
@@ -179,6 +179,7 @@ static int finish(report *out)
     const int            signal  = bench_interrupted();
     int                  failed  = 0;
 
+    bench_interrupt_release();
     if (signal && out->table) {
         printf("# interrupted: %zu of %u row%s\n", out->results.count,
                (unsigned)out->results.facts.planned, bench_s(out->results.facts.planned));
@@ -192,12 +193,12 @@ static int finish(report *out)
         failed |= bench_plot_draw(&out->results, 0, options->plot) != 0;
     }
     if (out->errors != 0) {
-        fprintf(stderr, "shpool-bench: %llu checks failed; -s %u does the same operations again\n",
-                out->errors, (unsigned)options->seed);
+        tool_say("shpool-bench: %llu checks failed; -s %u does the same operations again\n",
+                 out->errors, (unsigned)options->seed);
     }
     if (out->failed != 0) {
-        fprintf(stderr, "shpool-bench: %zu row%s failed: the results say why\n", out->failed,
-                bench_s(out->failed));
+        tool_say("shpool-bench: %zu row%s failed: the results say why\n", out->failed,
+                 bench_s(out->failed));
     }
     if (signal) {
         return 128 + signal;
@@ -257,7 +258,7 @@ static int choose_device(bench_options *options, char *device, size_t bytes)
     int         cuda  = bench_cuda_present(device, bytes);
 
     if ((asked != NULL) && (strcmp(asked, "cuda") == 0) && !cuda) {
-        fprintf(stderr, "shpool-bench: --device cuda: %s; --device cpu works anywhere\n", device);
+        tool_say("shpool-bench: --device cuda: %s; --device cpu works anywhere\n", device);
         return -1;
     }
     if ((asked != NULL) && (strcmp(asked, "cpu") == 0)) {
@@ -271,8 +272,8 @@ static int choose_device(bench_options *options, char *device, size_t bytes)
         for (i = 0; (i < bindings->count) && (bindings->value[i] != BENCH_TABLE); i++) {
         }
         if (i == bindings->count) {
-            fprintf(stderr, "shpool-bench: --binding %s needs a GPU; the CPU has table\n",
-                    bench_binding_names[bindings->value[0]]);
+            tool_say("shpool-bench: --binding %s needs a GPU; the CPU has table\n",
+                     bench_binding_names[bindings->value[0]]);
             return -1;
         }
         bindings->count    = 1;

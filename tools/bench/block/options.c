@@ -11,6 +11,7 @@
 #include "tools/bench/plot/plot.h"
 #include "block.h"
 #include "workload.h"
+#include "tools/message.h"
 
 #define MOST_BYTES SHPOOL_MAX_SHARED
 
@@ -137,13 +138,13 @@ static int skips_asked(const bench_options *options)
         const char *name = options->skipped.name[i];
 
         if (has_name(&options->allocators, name)) {
-            fprintf(stderr, "shpool-bench: --skip %s contradicts --allocator %s; give one\n", name,
-                    name);
+            tool_say("shpool-bench: --skip %s contradicts --allocator %s; give one\n", name,
+                     name);
             return 1;
         }
         if (!has_name(&options->allocators, "all")) {
-            fprintf(stderr, "shpool-bench: --skip %s leaves an allocator out of --allocator all, "
-                    "which is not given\n", name);
+            tool_say("shpool-bench: --skip %s leaves an allocator out of --allocator all, "
+                     "which is not given\n", name);
             return 1;
         }
     }
@@ -156,10 +157,10 @@ static int conflicts(int argc, char **argv, void *options)
     const bench_options *o = options;
 
     if (optind < argc) {
-        fprintf(stderr, "shpool-bench: unexpected argument \"%s\"%s\n", argv[optind],
-                (((o->json != NULL) && (strcmp(o->json, "-") == 0)) ||
-                 ((o->csv != NULL) && (strcmp(o->csv, "-") == 0)))
-                    ? "; a file is written --json=FILE or --csv=FILE" : "");
+        tool_say("shpool-bench: unexpected argument \"%s\"%s\n", argv[optind],
+                 (((o->json != NULL) && (strcmp(o->json, "-") == 0)) ||
+                  ((o->csv != NULL) && (strcmp(o->csv, "-") == 0)))
+                     ? "; a file is written --json=FILE or --csv=FILE" : "");
         return 1;
     }
     if ((o->payload_bytes.count != 0) && (o->total_bytes.count != 0)) {
@@ -168,8 +169,8 @@ static int conflicts(int argc, char **argv, void *options)
         return 1;
     }
     if ((o->json != NULL) && (o->csv != NULL) && (strcmp(o->json, o->csv) == 0)) {
-        fprintf(stderr, "shpool-bench: --json and --csv both go to %s; give one a FILE\n",
-                (strcmp(o->json, "-") == 0) ? "stdout" : o->json);
+        tool_say("shpool-bench: --json and --csv both go to %s; give one a FILE\n",
+                 (strcmp(o->json, "-") == 0) ? "stdout" : o->json);
         return 1;
     }
     if (skips_asked(o)) {
@@ -247,8 +248,8 @@ static int check_skipped(const bench_options *options)
 
     for (i = 0; i < options->skipped.count; i++) {
         if (shpool_allocator_find(options->skipped.name[i], &allocator) != SHPOOL_OK) {
-            fprintf(stderr, "shpool-bench: --skip %s: %s\n", options->skipped.name[i],
-                    shpool_last_error());
+            tool_say("shpool-bench: --skip %s: %s\n", options->skipped.name[i],
+                     shpool_last_error());
             return -1;
         }
     }

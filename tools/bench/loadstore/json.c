@@ -7,6 +7,7 @@
 #include "tools/bench/json.h"
 #include "tools/json.h"
 #include "loadstore.h"
+#include "tools/message.h"
 
 #if HAVE_JANSSON
 
@@ -57,7 +58,7 @@ int bench_ls_json_end(void)
     (void)putchar('\n');
     json_decref(document);
     if (tool_json_lost()) {
-        fprintf(stderr, "shpool-bench: loadstore: --json: out of memory\n");
+        tool_say("shpool-bench: loadstore: --json: out of memory\n");
     }
     return failed ? -1 : 0;
 }

@@ -66,8 +66,8 @@ static int read_types(const char *text, bench_list *list)
     }
     for (i = 0; i < list->count; i++) {
         if ((list->value[i] & (list->value[i] - 1)) != 0) {
-            fprintf(stderr, "shpool-bench: --type-bytes %s: elements have 1, 2, 4, 8 or 16 bytes, "
-                    "not %u\n", text, (unsigned)list->value[i]);
+            tool_say("shpool-bench: --type-bytes %s: elements have 1, 2, 4, 8 or 16 bytes, "
+                     "not %u\n", text, (unsigned)list->value[i]);
             return -1;
         }
     }
@@ -79,8 +79,8 @@ static int size(const char *text, unsigned long long *bytes)
     uint64_t n = 0;
 
     if (!shpool_spec_number(text, 1, &n) || (n < 1u << 20) || (n > 1ull << 40)) {
-        fprintf(stderr, "shpool-bench: --bytes %s: a number from 1M to 1024G is needed; it may end "
-                "in K, M or G\n", text);
+        tool_say("shpool-bench: --bytes %s: a number from 1M to 1024G is needed; it may end "
+                 "in K, M or G\n", text);
         return -1;
     }
     *bytes = n / 16 * 16;
@@ -124,7 +124,7 @@ static int check_words(int argc, char **argv, void *into)
 {
     (void)into;
     if (optind < argc) {
-        fprintf(stderr, "shpool-bench: unexpected argument \"%s\"\n", argv[optind]);
+        tool_say("shpool-bench: unexpected argument \"%s\"\n", argv[optind]);
         return -1;
     }
     return 0;
@@ -156,7 +156,7 @@ static void put_list(const char *before, const bench_list *list)
 
     fputs(before, stderr);
     for (i = 0; i < list->count; i++) {
-        fprintf(stderr, "%s%u", (i == 0) ? "" : ",", (unsigned)list->value[i]);
+        tool_say("%s%u", (i == 0) ? "" : ",", (unsigned)list->value[i]);
     }
 }
 
@@ -302,9 +302,9 @@ static int finish(report *out, int failed, const char *error)
     lost = (out->format == OUTPUT_JSON) && (bench_ls_json_end() != 0);
 
     if (failed) {
-        fprintf(stderr, "shpool-bench: loadstore: %s\n", error);
+        tool_say("shpool-bench: loadstore: %s\n", error);
     } else if (out->errors != 0) {
-        fprintf(stderr, "shpool-bench: %llu elements or sums were wrong\n", out->errors);
+        tool_say("shpool-bench: %llu elements or sums were wrong\n", out->errors);
     }
     return (failed || lost || (out->measured == 0) || (out->errors != 0)) ? 1 : 0;
 }
@@ -332,11 +332,11 @@ int bench_loadstore(int argc, char **argv)
         return 2;
     }
     if (!bench_cuda_present(device, sizeof(device))) {
-        fprintf(stderr, "shpool-bench: loadstore needs a GPU: %s\n", device);
+        tool_say("shpool-bench: loadstore needs a GPU: %s\n", device);
         return 1;
     }
     if (bench_origin_gpu(&origin, 0) != SHPOOL_OK) {
-        fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
+        tool_say("shpool-bench: %s\n", shpool_last_error());
         return 1;
     }
     if ((out.format == OUTPUT_JSON) && (bench_ls_json_begin(&asked.options, &origin) != 0)) {

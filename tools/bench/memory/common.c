@@ -7,6 +7,7 @@
 
 #include "tools/bench/column.h"
 #include "memory.h"
+#include "tools/message.h"
 
 double memory_now(void)
 {
@@ -18,7 +19,7 @@ double memory_now(void)
 
 int memory_failed(const char *spec)
 {
-    fprintf(stderr, "shpool-bench: %s: %s\n", spec, shpool_last_error());
+    tool_say("shpool-bench: %s: %s\n", spec, shpool_last_error());
     return -1;
 }
 

@@ -77,8 +77,8 @@ typedef struct request {
 static int read_limit(const char *text, uint64_t *limit)
 {
     if (!shpool_spec_number(text, 1, limit) || (*limit == 0)) {
-        fprintf(stderr, "shpool-bench: --limit %s: a number of bytes from 1 is needed; it may end "
-                "in K, M or G\n", text);
+        tool_say("shpool-bench: --limit %s: a number of bytes from 1 is needed; it may end "
+                 "in K, M or G\n", text);
         return -1;
     }
     return 0;
@@ -180,7 +180,7 @@ int bench_memory(int argc, char **argv)
     bench_memory_add_cub();
 #endif
     if (bench_origin_gpu(&origin, r.options.device) != SHPOOL_OK) {
-        fprintf(stderr, "shpool-bench: %s\n", shpool_last_error());
+        tool_say("shpool-bench: %s\n", shpool_last_error());
         return 1;
     }
     if (r.specs.count == 0) {

@@ -10,6 +10,7 @@
 #include "tools/bench/places.h"
 #include "tools/input.h"
 #include "memory.h"
+#include "tools/message.h"
 
 #define MAX_STREAMS 64u
 
@@ -179,8 +180,8 @@ static int do_lines(replay *r, FILE *file)
     }
     failed = r->out_of_memory || ferror(file) || !feof(file);
     if (failed) {
-        fprintf(stderr, "shpool-bench: %s: %s\n", r->options->replay,
-                r->out_of_memory ? "no memory for what is live" : strerror(errno));
+        tool_say("shpool-bench: %s: %s\n", r->options->replay,
+                 r->out_of_memory ? "no memory for what is live" : strerror(errno));
     }
     free(line);
     return failed ? -1 : 0;
@@ -196,11 +197,11 @@ int memory_replay(const memory_options *options, const char *spec)
     memset(&r, 0, sizeof(r));
     r.options = options;
     if (file == NULL) {
-        fprintf(stderr, "shpool-bench: %s: %s\n", options->replay, why);
+        tool_say("shpool-bench: %s: %s\n", options->replay, why);
         return -1;
     }
     if (shpool_device_allocator_open(spec, options->device, &r.allocator) != SHPOOL_OK) {
-        fprintf(stderr, "shpool-bench: %s: %s\n", spec, shpool_last_error());
+        tool_say("shpool-bench: %s: %s\n", spec, shpool_last_error());
         result = -1;
     }
     result = (result == 0) ? do_lines(&r, file) : result;

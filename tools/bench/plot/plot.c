@@ -18,6 +18,7 @@
 #include "tools/output.h"
 #include "chart.h"
 #include "plot.h"
+#include "tools/message.h"
 
 extern char **environ;
 
@@ -115,7 +116,7 @@ static int has_gnuplot(void)
 
 static int cannot_write(const char *path)
 {
-    fprintf(stderr, "shpool-bench: %s: %s\n", path, tool_output_error(errno));
+    tool_say("shpool-bench: %s: %s\n", path, tool_output_error(errno));
     return -1;
 }
 
@@ -124,14 +125,14 @@ int bench_plot_check(const char *path)
     tool_output out;
 
     if (ending_of(path) < 0) {
-        fprintf(stderr, "shpool-bench: %s: a name that ends in .svg, .png or .pdf is needed, or in "
-                ".gp for gnuplot's script\n", path);
+        tool_say("shpool-bench: %s: a name that ends in .svg, .png or .pdf is needed, or in "
+                 ".gp for gnuplot's script\n", path);
         return -1;
     }
     if (!is_script(path) && !has_gnuplot()) {
-        fprintf(stderr, "shpool-bench: %s: gnuplot, which draws it, is not on PATH; install the "
-                "package gnuplot-nox (Debian; gnuplot elsewhere), or write its script with a name "
-                "that ends in .gp\n", path);
+        tool_say("shpool-bench: %s: gnuplot, which draws it, is not on PATH; install the "
+                 "package gnuplot-nox (Debian; gnuplot elsewhere), or write its script with a name "
+                 "that ends in .gp\n", path);
         return -1;
     }
     if (tool_output_begin(&out, path) != 0) {
@@ -170,8 +171,8 @@ static int write_chart(const bench_results *results, size_t figure, const char *
         (void)fclose(script);
     }
     if (status != 0) {
-        fprintf(stderr, "shpool-bench: %s: gnuplot did not draw it (exit status %d)\n", path,
-                status);
+        tool_say("shpool-bench: %s: gnuplot did not draw it (exit status %d)\n", path,
+                 status);
     }
     return (status == 0) ? 0 : -1;
 }
@@ -182,7 +183,7 @@ int bench_plot_draw(const bench_results *results, size_t figure, const char *pat
     int         failed;
 
     if (results->count == 0) {
-        fprintf(stderr, "shpool-bench: %s: there are no results to draw\n", path);
+        tool_say("shpool-bench: %s: there are no results to draw\n", path);
         return -1;
     }
     if (tool_output_begin(&out, path) != 0) {
@@ -245,8 +246,8 @@ static int check_words(int argc, char **argv, void *into)
 
     (void)argv;
     if (optind + 1 != argc) {
-        fprintf(stderr, "shpool-bench: plot: exactly one file of results is needed, got %d\n",
-                argc - optind);
+        tool_say("shpool-bench: plot: exactly one file of results is needed, got %d\n",
+                 argc - optind);
         return -1;
     }
     if (asked->output == NULL) {

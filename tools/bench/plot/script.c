@@ -16,6 +16,7 @@
 
 #include "lib/internal.h"
 #include "chart.h"
+#include "tools/message.h"
 
 #define BAD_COLOUR    "#e00000" /* rings and crosses are told by their shape, too */
 #define MARGIN_LEFT   68.0
@@ -502,8 +503,8 @@ int plot_script(const bench_results *results, size_t figure, const char *name, c
     }
     plot_lay_out(&c);
     if (c.panels > PLOT_MOST_PANELS) {
-        fprintf(stderr, "shpool-bench: %s: needs %zu panels; a chart has at most %u\n", name,
-                c.panels, PLOT_MOST_PANELS);
+        tool_say("shpool-bench: %s: needs %zu panels; a chart has at most %u\n", name,
+                 c.panels, PLOT_MOST_PANELS);
         free(c.panel);
         free(c.cell);
         return -1;

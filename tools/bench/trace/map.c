@@ -13,6 +13,7 @@
 #include "tools/output.h"
 #include "file.h"
 #include "heap_map.h"
+#include "tools/message.h"
 
 typedef struct options {
     const char *file;
@@ -47,13 +48,13 @@ static int check_picture(const char *svg, const char *trace)
     struct stat from;
 
     if ((dot == NULL) || (strcmp(dot, ".svg") != 0)) {
-        fprintf(stderr, "shpool-bench: --svg %s: a name that ends in .svg is needed\n", svg);
+        tool_say("shpool-bench: --svg %s: a name that ends in .svg is needed\n", svg);
         return -1;
     }
     if ((stat(svg, &to) == 0) && (stat(trace, &from) == 0) && (to.st_dev == from.st_dev) &&
         (to.st_ino == from.st_ino)) {
-        fprintf(stderr, "shpool-bench: --svg %s: this is the trace %s itself; give the picture a "
-                "name of its own\n", svg, trace);
+        tool_say("shpool-bench: --svg %s: this is the trace %s itself; give the picture a "
+                 "name of its own\n", svg, trace);
         return -1;
     }
     return 0;
@@ -94,8 +95,8 @@ static int check(int argc, char **argv, void *into)
     options *o = into;
 
     if (optind + 1 != argc) {
-        fprintf(stderr, "shpool-bench: map: exactly one trace file is needed, got %d\n",
-                argc - optind);
+        tool_say("shpool-bench: map: exactly one trace file is needed, got %d\n",
+                 argc - optind);
         return -1;
     }
     if (o->svg == NULL) {
@@ -107,7 +108,7 @@ static int check(int argc, char **argv, void *into)
         return -1;
     }
     if (o->map.from >= o->map.to) {
-        fprintf(stderr, "shpool-bench: --from %u is not below --to %u\n", o->map.from, o->map.to);
+        tool_say("shpool-bench: --from %u is not below --to %u\n", o->map.from, o->map.to);
         return -1;
     }
     return 0;
@@ -132,12 +133,12 @@ static const trace_life *find_life(const options *o, const trace_file *trace)
         }
     }
     if (runs != 0) {
-        fprintf(stderr, "shpool-bench: %s has %u run%s of block %u, not %u\n", o->file, runs,
-                (runs == 1) ? "" : "s", block, o->run);
+        tool_say("shpool-bench: %s has %u run%s of block %u, not %u\n", o->file, runs,
+                 (runs == 1) ? "" : "s", block, o->run);
     } else {
-        fprintf(stderr, "shpool-bench: %s has no records of block %u; it begins with block %u and "
-                "ends with %u (trace_blocks says how many are recorded)\n", o->file, block,
-                trace->lives[0].block, trace->lives[trace->count - 1].block);
+        tool_say("shpool-bench: %s has no records of block %u; it begins with block %u and "
+                 "ends with %u (trace_blocks says how many are recorded)\n", o->file, block,
+                 trace->lives[0].block, trace->lives[trace->count - 1].block);
     }
     return NULL;
 }
@@ -152,12 +153,12 @@ static int draw(const options *o, const trace_file *trace)
         return 1;
     }
     if (o->map.from >= life->count) {
-        fprintf(stderr, "shpool-bench: --from %u: there %s %u operation%s\n", o->map.from,
-                (life->count == 1) ? "is" : "are", life->count, bench_s(life->count));
+        tool_say("shpool-bench: --from %u: there %s %u operation%s\n", o->map.from,
+                 (life->count == 1) ? "is" : "are", life->count, bench_s(life->count));
         return 1;
     }
     if (tool_output_begin(&out, o->svg) != 0) {
-        fprintf(stderr, "shpool-bench: --svg %s: %s\n", o->svg, tool_output_error(errno));
+        tool_say("shpool-bench: --svg %s: %s\n", o->svg, tool_output_error(errno));
         return 1;
     }
     failed = heap_map_write(out.to, trace, life, &o->map);
@@ -165,7 +166,7 @@ static int draw(const options *o, const trace_file *trace)
         fputs("shpool-bench: no memory for the picture\n", stderr);
     }
     if (tool_output_end(&out, !failed) != 0) {
-        fprintf(stderr, "shpool-bench: --svg %s: %s\n", o->svg, strerror(errno));
+        tool_say("shpool-bench: --svg %s: %s\n", o->svg, strerror(errno));
         failed = 1;
     }
     return failed ? 1 : 0;
@@ -182,7 +183,7 @@ int bench_map(int argc, char **argv)
         return stop - 1;
     }
     if (trace_file_read(o.file, &trace, why, sizeof(why)) != 0) {
-        fprintf(stderr, "shpool-bench: %s\n", why);
+        tool_say("shpool-bench: %s\n", why);
         return 1;
     }
     stop = draw(&o, &trace);

@@ -75,8 +75,8 @@ static int check_trace(int argc, char **argv, void *into)
     replay_options *o = into;
 
     if (optind + 1 != argc) {
-        fprintf(stderr, "shpool-bench: replay: exactly one trace file is needed, got %d\n",
-                argc - optind);
+        tool_say("shpool-bench: replay: exactly one trace file is needed, got %d\n",
+                 argc - optind);
         return -1;
     }
     o->file = argv[optind];
@@ -228,7 +228,7 @@ static int check_allocator(const char *spec)
         status = shpool_plan(spec, &want, &pool);
     }
     if ((status == SHPOOL_ERR_NOT_FOUND) || (status == SHPOOL_ERR_SPEC)) {
-        fprintf(stderr, "shpool-bench: --allocator %s: %s\n", spec, shpool_last_error());
+        tool_say("shpool-bench: --allocator %s: %s\n", spec, shpool_last_error());
         return -1;
     }
     return 0;
@@ -327,7 +327,7 @@ int bench_replay(int argc, char **argv)
     }
     tool_messages("shpool-bench");
     if (shpool_arch_find(o.arch, &arch) != SHPOOL_OK) {
-        fprintf(stderr, "shpool-bench: --arch %s: %s\n", o.arch, shpool_last_error());
+        tool_say("shpool-bench: --arch %s: %s\n", o.arch, shpool_last_error());
         return 2;
     }
     if (check_allocator(o.allocator) != 0) {
@@ -335,12 +335,12 @@ int bench_replay(int argc, char **argv)
     }
     o.cuda = bench_cuda_present(text, sizeof(text));
     if ((o.device != NULL) && (strcmp(o.device, "cuda") == 0) && !o.cuda) {
-        fprintf(stderr, "shpool-bench: --device cuda: %s; --device cpu works anywhere\n", text);
+        tool_say("shpool-bench: --device cuda: %s; --device cpu works anywhere\n", text);
         return 1;
     }
     o.cuda = o.cuda && ((o.device == NULL) || (strcmp(o.device, "cuda") == 0));
     if (trace_file_read(o.file, &trace, text, sizeof(text)) != 0) {
-        fprintf(stderr, "shpool-bench: %s\n", text);
+        tool_say("shpool-bench: %s\n", text);
         return 1;
     }
     stop = replay(&o, &trace);

@@ -83,11 +83,12 @@ typedef struct sizes {
     uint32_t pools;
     uint32_t least; /* of one pool */
     uint32_t step;
+    uint32_t slack; /* of a block */
 } sizes;
 
 static uint32_t total_of(const sizes *s, uint32_t steps)
 {
-    return s->pools * (s->least + steps * s->step);
+    return s->slack + s->pools * (s->least + steps * s->step);
 }
 
 /* 1: no request fails; 0: a request fails, or there is no such pool; negative: a status. */
@@ -130,6 +131,7 @@ shpool_status replay_bisect(const replay_script *script, const replay_shape *sha
         return SHPOOL_OK;
     }
     s.pools = pool.pools;
+    s.slack = SHPOOL_SLACK_BYTES(script->alignment);
     s.least = ((pool.pools > 1) && (script->alignment > 16)) ? script->alignment : 16;
     s.step = ((pool.pools > 1) && (script->alignment == 16)) ? 32 : s.least;
     high = (pool.pool_bytes - s.least) / s.step;

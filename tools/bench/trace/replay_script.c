@@ -142,6 +142,7 @@ int replay_script_make(const struct trace_file *trace, replay_script *script_p)
         replay_script_free(&script);
         return -1;
     }
+    script.total_bytes += (script.total_bytes != 0) ? SHPOOL_SLACK_BYTES(script.alignment) : 0;
     *script_p = script;
     return 0;
 }

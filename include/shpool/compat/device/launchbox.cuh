@@ -12,6 +12,9 @@
 
 #include <shpool/compat/device/macros.cuh>
 #include <shpool/loadstore/launch.cuh>
+#if !defined(__CUDACC_RTC__)
+#include <shpool/compat/util/mgpucontext.h> /* as MGPU's: a program may include nothing else */
+#endif
 
 /* The set that kernels of this compilation use. */
 #define MGPU_SM_TAG Sm35
@@ -29,7 +32,7 @@ namespace mgpu {
 template <typename Derived> struct LaunchBoxRuntime {
 #if defined(__CUDACC__) && !defined(__CUDACC_RTC__)
     /** For the device of a context. */
-    template <typename Context> static int2 GetLaunchParams(Context &context)
+    static int2 GetLaunchParams(const CudaContext &context)
     {
         return GetLaunchParams(context.PTXVersion());
     }

@@ -57,89 +57,92 @@ inline std::string FormatInteger(int64 x)
 
 /* ---- operators: text of element `index` ---- */
 
-/** A printf format with one conversion. */
-class FormatOpPrintf {
-public:
-    explicit FormatOpPrintf(const char *format) : format_(format) {}
+/* Past the first conversion's '%', not counting "%%"; the end if there is none. */
+inline const char *FirstConversion(const char *format)
+{
+    while (*format != '\0') {
+        if (*format++ == '%') {
+            if (*format != '%') {
+                return format;
+            }
+            format++;
+        }
+    }
+    return format;
+}
+
+/** A printf format with one conversion: of a number, %s of a string, %p of any pointer. */
+struct FormatOpPrintf {
+    const char *format; /* stays the caller's */
+
+    FormatOpPrintf(const char *f) : format(f) {}
     template <typename T> std::string operator()(int, const T &x) const
+    {
+        return Text(x, std::is_pointer<typename std::decay<T>::type>());
+    }
+
+private:
+    template <typename T> std::string Text(const T &x, std::false_type) const
     {
         std::size_t need = 0;
 
-        Check(shpool_element_format(ElementType<T>(), &x, format_.c_str(), nullptr, 0, &need));
+        Check(shpool_element_format(ElementType<T>(), &x, format, nullptr, 0, &need));
         std::vector<char> text(need + 1);
-        Check(shpool_element_format(ElementType<T>(), &x, format_.c_str(), text.data(),
-                                    text.size(), nullptr));
+        Check(shpool_element_format(ElementType<T>(), &x, format, text.data(), text.size(),
+                                    nullptr));
         return std::string(text.data(), need);
     }
-
-private:
-    std::string format_;
-};
-
-/** Text, "%c", and a format of one conversion: the first is '*' for a marked element, else a blank.
- */
-class FormatOpMark {
-public:
-    explicit FormatOpMark(const char *format) : before_(Before(format)), format_(Behind(format)) {}
-    template <typename T> std::string Text(bool marked, int index, const T &x) const
+    template <typename T> std::string Text(const T &x, std::true_type) const
     {
-        return before_ + (marked ? '*' : ' ') + format_(index, x);
-    }
+        const bool  string = std::is_convertible<const T &, const char *>::value;
+        const char *at     = FirstConversion(format);
 
-private:
-    /* The part after the "%c" that is the first conversion, not counting "%%". */
-    static const char *Behind(const char *format)
-    {
-        const char *p = std::strchr(format, '%');
-
-        while ((p != nullptr) && (p[1] == '%')) {
-            p = std::strchr(p + 2, '%');
-        }
-        if ((p == nullptr) || (p[1] != 'c')) {
+        at += std::strspn(at, "-+ #0123456789.");
+        if (((*at != 'p') && !(string && (*at == 's'))) || (*FirstConversion(at + 1) != '\0')) {
             throw CudaException(SHPOOL_ERR_INVALID, std::string("format \"") + format +
-                                                        "\": the first conversion is not %c");
+                                                        "\": pointers need one %p, strings one %s");
         }
-        return p + 2;
+        return stringprintf(format, x);
     }
-    static std::string Before(const char *format)
-    {
-        std::string text(format, Behind(format) - 2);
-
-        for (std::size_t at = 0; (at = text.find("%%", at)) != std::string::npos; at++) {
-            text.erase(at, 1);
-        }
-        return text;
-    }
-
-    std::string    before_;
-    FormatOpPrintf format_;
 };
+
+/* Text, "%c", and a format of one conversion: the first is '*' for a marked element, else a
+ * blank. */
+template <typename T>
+std::string FormatMarked(const char *format, bool marked, int index, const T &x)
+{
+    const char *at = FirstConversion(format);
+
+    if (*at != 'c') {
+        throw CudaException(SHPOOL_ERR_INVALID, std::string("format \"") + format +
+                                                    "\": the first conversion is not %c");
+    }
+    return stringprintf(std::string(format, at + 1).c_str(), marked ? '*' : ' ') +
+           FormatOpPrintf(at + 1)(index, x);
+}
 
 /** Bit 31 as the mark, and the low 31 bits. */
-class FormatOpMaskBit : FormatOpMark {
-public:
-    explicit FormatOpMaskBit(const char *format = "%c%d") : FormatOpMark(format) {}
+struct FormatOpMaskBit {
+    const char *format;
+
+    FormatOpMaskBit(const char *f = "%c%d") : format(f) {}
     std::string operator()(int index, unsigned x) const
     {
-        return Text((x & 0x80000000u) != 0, index, (int)(x & 0x7fffffffu));
+        return FormatMarked(format, (x & 0x80000000u) != 0, index, (int)(x & 0x7fffffffu));
     }
 };
 
 /** Elements whose index is in an ascending array are marked; the array must stay. */
-class FormatOpMarkArray : FormatOpMark {
-public:
-    FormatOpMarkArray(const char *format, const int *marks, int count)
-        : FormatOpMark(format), marks_(marks), count_(count)
-    {
-    }
+struct FormatOpMarkArray {
+    const char *format;
+    const int  *marks;
+    int         numMarks;
+
+    FormatOpMarkArray(const char *f, const int *m, int n) : format(f), marks(m), numMarks(n) {}
     template <typename T> std::string operator()(int index, const T &x) const
     {
-        return Text(std::binary_search(marks_, marks_ + count_, index), index, x);
+        return FormatMarked(format, std::binary_search(marks, marks + numMarks, index), index, x);
     }
-
-private:
-    const int *marks_;
-    int        count_;
 };
 
 /* ---- arrays in host memory ---- */

@@ -45,6 +45,13 @@ template <typename T> T Rand(T min, T max)
     Check(shpool_random_fill(ElementType<T>(), &min, &max, random.Get(), 1, &x));
     return x;
 }
+/* MGPU's six functions, for arguments of two types. */
+inline int    Rand(int min, int max) { return Rand<int>(min, max); }
+inline int64  Rand(int64 min, int64 max) { return Rand<int64>(min, max); }
+inline uint   Rand(uint min, uint max) { return Rand<uint>(min, max); }
+inline uint64 Rand(uint64 min, uint64 max) { return Rand<uint64>(min, max); }
+inline float  Rand(float min, float max) { return Rand<float>(min, max); }
+inline double Rand(double min, double max) { return Rand<double>(min, max); }
 
 /**
  * An array of T in device memory; MGPU_MEM(T) is its pointer.
@@ -246,16 +253,16 @@ void PrintArrayOp(const CudaDeviceMem<T> &mem, Op op, int numCols)
     PrintArrayOp(mem, (int)mem.Size(), op, numCols);
 }
 
-/* ---- copies between plain pointers, on the current device's standard context ---- */
+/* ---- copies between plain pointers ---- */
 
-/** A plain pointer as a buffer. */
+/** A plain pointer as a buffer of a context, or of the current device's standard context. */
 template <typename T> class PlainView {
 public:
-    PlainView(const T *data, std::size_t count)
+    PlainView(const T *data, std::size_t count, shpool_context *context = nullptr)
     {
-        shpool_context *context = nullptr;
-
-        Check(shpool_context_standard(-1, &context));
+        if (context == nullptr) {
+            Check(shpool_context_standard(-1, &context));
+        }
         Check(shpool_buffer_wrap(context, const_cast<T *>(data), SHPOOL_TYPE_OPAQUE(sizeof(T)),
                                  count, nullptr, nullptr, &view_));
     }
@@ -294,14 +301,29 @@ template <typename T> cudaError_t copyDtoD(T *dest, const T *source, int count)
         shpool_buffer_copy(PlainView<T>(dest, count).Get(), 0, PlainView<T>(source, count).Get(),
                            0, count));
 }
-#if defined(__CUDACC__) /* by CUDA's runtime, which nvcc links: a stream has no context here */
+/** Ordered by a stream of the current device; does not wait. */
 template <typename T>
 cudaError_t copyDtoD(T *dest, const T *source, int count, cudaStream_t stream)
 {
+#if defined(__CUDACC__) /* by CUDA's runtime, which nvcc links */
     return cudaMemcpyAsync(dest, source, sizeof(T) * (std::size_t)count, cudaMemcpyDeviceToDevice,
                            stream);
-}
+#else /* by a context of its own, because the library's copies have one */
+    shpool_context_options options = shpool_context_options();
+    shpool_context        *context = nullptr;
+
+    options.bytes  = sizeof(options);
+    options.flags  = SHPOOL_CONTEXT_ATTACH;
+    options.device = -1;
+    options.stream = stream;
+    Check(shpool_context_create(&options, &context));
+    const shpool_status status =
+        shpool_buffer_copy(PlainView<T>(dest, count, context).Get(), 0,
+                           PlainView<T>(source, count, context).Get(), 0, count);
+    shpool_context_unref(context);
+    return CudaException::Nearest(status);
 #endif
+}
 
 } // namespace mgpu
 

@@ -8,7 +8,20 @@
 #ifndef SHPOOL_COMPAT_UTIL_UTIL_H
 #define SHPOOL_COMPAT_UTIL_UTIL_H
 
-#include <atomic>
+#include <algorithm> /* what MGPU's static.h includes, and programs use, */
+#include <cassert>
+#include <cfloat>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <iterator>
+#include <list>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include <atomic> /* and what this file needs */
 #include <cstddef>
 #include <stdexcept>
 #include <string>
@@ -27,6 +40,7 @@
 #define MGPU_MAX0(x) (((x) >= 0) ? (x) : 0)
 #define MGPU_ABS(x) (((x) >= 0) ? (x) : -(x))
 #define MGPU_DIV_ROUND(x, y) (((x) + (y) / 2) / (y))
+#define MGPU_ROUND_UP(x, y) ((y) * (((x) + (y) - 1) / (y)))
 #define MGPU_SHIFT_DIV_UP(x, y) (((x) + ((1 << (y)) - 1)) >> (y))
 #define MGPU_ROUND_UP_POW2(x, y) (((x) + (y) - 1) & ~((y) - 1))
 #define MGPU_ROUND_DOWN_POW2(x, y) ((x) & ~((y) - 1))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Boundary tags: the heap structure of the classic allocators.  Not for direct inclusion.
- * impl/global_heap.h includes it once more, inside a class: functions and macros only.
  *
  * Four allocators differ in only two respects: which free block serves a request (first fit, best
  * fit), and which threads share a pool (one thread, or a group with a lock: impl/group_lock.h).

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* One lock for each pool that a group of threads shares.  Not for direct inclusion.
- * impl/global_heap.h includes it once more, inside a class: functions and macros only.
  *
  * Lanes of one warp may request the lock at the same time.  The critical section is therefore
  * inside the loop that acquires the lock, and a lane leaves the loop only after it has released the

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Boundary tags: the headers, and the list of free blocks.  Not for direct inclusion.
- * impl/boundary_tags.h explains the terms, and turns the blocks into allocations.
- * impl/global_heap.h includes both once more, inside a class: functions and macros only. */
+ * impl/boundary_tags.h explains the terms, and turns the blocks into allocations. */
 #ifndef SHPOOL_IMPL_TAGS_BLOCKS_H
 #define SHPOOL_IMPL_TAGS_BLOCKS_H
 

@@ -77,14 +77,6 @@ SIMT_HD void shpool_report_clear(shpool_report_data *report)
     report->fastest      = ~0u;
 }
 
-/* Facts about a block with an empty heap.  They follow the report, within SHPOOL_REPORT_ROOM, so
- * the report's layout is unchanged. */
-typedef struct shpool_refusal {
-    uint32_t threads; /* of the block */
-    uint32_t base;    /* of the pool: offset in shared memory */
-    uint32_t bytes;   /* of shared memory from there on */
-} shpool_refusal;
-
 /* Prepare it for readers: a minimum without values is 0. */
 SIMT_HD void shpool_report_close(shpool_report_data *report)
 {
@@ -175,6 +167,21 @@ SIMT_FN void shpool_note_bad_free(shpool_view view, const void *ptr, uint32_t re
             entry->malloc_thread = shpool_zone_word(view, user, SHPOOL_ZONE_RANK);
         }
     }
+}
+
+/* Count a request that no free could have made succeed; the report keeps the first one. */
+SIMT_FN_NOINLINE void shpool_note_refused(uint32_t rank, shpool_report_data *report,
+                                          uint32_t reason, unsigned long long bytes,
+                                          uint32_t alignment, uint32_t site)
+{
+    if (simt_global_cas32(&report->refused.reason, 0, reason) == 0) {
+        report->refused.block     = simt_block_rank();
+        report->refused.thread    = rank;
+        report->refused.site      = (site < SHPOOL_SITE_TRY) ? site : 0u;
+        report->refused.bytes     = bytes;
+        report->refused.alignment = alignment;
+    }
+    simt_global_add64(&report->refusals, 1);
 }
 
 /* Nonzero if a walk has found damage; the report keeps the first one. */

@@ -404,7 +404,7 @@ SIMT_FN shpool_counted_free shpool_counted_free_none(void)
                     walk.where  = (walk.broken == 0) ? user : walk.where; \
                     walk.broken = SHPOOL_BROKEN_ZONE; \
                 } \
-                if (leaks != 0) { \
+                if ((leaks != 0) && (usable >= shpool_zone_cost(view.flags))) { \
                     shpool_note_leak(view, user, bytes); \
                 } \
                 walk.used += bytes; \

@@ -5,13 +5,18 @@
  * A bit map before the slots shows which are in use.  A slot is divided into granules (a power of
  * two, at least 64 bytes, at most 1,024 of them).  Two bit maps in the block's shared memory, after
  * the counters, show which granules are in use and which is the last one of an allocation.  The
- * policy is first fit, under a lock; the slot itself has no metadata. */
+ * policy is first fit, under a lock; the slot itself has no metadata.
+ *
+ * The word of the slot's address also has the least number of granules that a search has not found
+ * since the last free (0: none is known), in the bits that are 0 in every slot's address.  Requests
+ * of as many granules are refused without the lock: nothing was freed since. */
 #ifndef SHPOOL_IMPL_SLOTS_H
 #define SHPOOL_IMPL_SLOTS_H
 
 #include <shpool/impl/heap/patience.h>
 
-#define SHPOOL_SPILL_NONE    1u    /* SHPOOL_AREA_SLOT: all slots are in use */
+#define SHPOOL_SPILL_NONE    1u    /* SHPOOL_AREA_SLOT: all slots are in use; no granule is free */
+#define SHPOOL_SPILL_REFUSED 1023u /* SHPOOL_AREA_SLOT: bits of the granules that were not found */
 #define SHPOOL_SPILL_DAMAGED ~0ull /* in place of bytes: check=1 has found damage */
 
 /* ---- the slots in global memory ---- */
@@ -80,12 +85,28 @@ SIMT_FN unsigned long long shpool_slot_take(shpool_view view)
                             : SHPOOL_SPILL_NONE;
 }
 
+/* The slot and what it has refused.  Called under the lock, or if no other thread is at work. */
 SIMT_FN void shpool_slot_set(shpool_view view, unsigned long long slot)
 {
-    simt_store64(view.area + SHPOOL_AREA_SLOT, slot);
+    simt_store32(view.area + SHPOOL_AREA_SLOT + 4u, (uint32_t)(slot >> 32));
+    /* relaxed: pairs with the load in shpool_slot_refuses; a thread that is ordered after a free
+     * sees that nothing is refused any more */
+    simt_atomic_store(view.area + SHPOOL_AREA_SLOT, (uint32_t)slot, SIMT_RELAXED);
     if (shpool_is_checked(view) != 0) {
         simt_store64(view.area + SHPOOL_AREA_SLOT + SHPOOL_AREA_SHADOW, ~slot);
     }
+}
+
+/* Whether a slot of the block cannot serve a request; also called without the lock. */
+SIMT_FN uint32_t shpool_slot_refuses(shpool_view view, unsigned long long bytes)
+{
+    /* relaxed: pairs with the store in shpool_slot_set */
+    uint32_t slot  = simt_atomic_load(view.area + SHPOOL_AREA_SLOT, SIMT_RELAXED);
+    uint32_t shift = simt_load32(view.area + SHPOOL_AREA_SHIFT);
+
+    /* 0 granules, of which nothing is known, are more than any slot has */
+    return (bytes > simt_load32(view.area + SHPOOL_AREA_SLOT_BYTES)) ||
+           ((uint32_t)(bytes - 1u) >> shift >= (slot & SHPOOL_SPILL_REFUSED) - 1u);
 }
 
 /* Return the block's slot, if it has one.  Called by one thread, after a barrier. */
@@ -179,7 +200,8 @@ SIMT_FN uint32_t shpool_granule_find(simt_addr map, uint32_t all, uint32_t need,
 #define SHPOOL_GRANULE_NONE 0x80000000u
 SIMT_FN uint32_t shpool_granule_of(simt_addr area, const void *ptr, uint32_t *end_p)
 {
-    unsigned long long slot  = simt_load64(area + SHPOOL_AREA_SLOT);
+    unsigned long long slot  = simt_load64(area + SHPOOL_AREA_SLOT) &
+                               ~(unsigned long long)SHPOOL_SPILL_REFUSED;
     unsigned long long off   = (unsigned long long)(size_t)ptr - slot;
     simt_addr          map   = shpool_granule_map(area);
     uint32_t           all   = shpool_granule_all(area);
@@ -188,7 +210,7 @@ SIMT_FN uint32_t shpool_granule_of(simt_addr area, const void *ptr, uint32_t *en
     uint32_t           at;
 
     *end_p = 0;
-    if ((slot <= SHPOOL_SPILL_NONE) || ((off >> shift) >= all)) {
+    if ((slot == 0) || ((off >> shift) >= all)) {
         return SHPOOL_GRANULE_NONE + SHPOOL_FREE_FOREIGN;
     }
     at = (uint32_t)(off >> shift);
@@ -220,14 +242,18 @@ SIMT_FN void *shpool_granule_take(shpool_view view, unsigned long long bytes, ui
         slot = shpool_slot_take(view);
         shpool_slot_set(view, slot);
     }
-    all   = shpool_granule_all(area);
-    shift = simt_load32(area + SHPOOL_AREA_SHIFT);
-    if ((slot == SHPOOL_SPILL_NONE) || (bytes > (unsigned long long)all << shift)) {
+    if (shpool_slot_refuses(view, bytes)) {
         return NULL;
     }
-    need = (uint32_t)((bytes + (1ull << shift) - 1u) >> shift);
-    at   = shpool_granule_find(map, all, need, alignment >> shift);
+    slot &= ~(unsigned long long)SHPOOL_SPILL_REFUSED;
+    all   = shpool_granule_all(area);
+    shift = simt_load32(area + SHPOOL_AREA_SHIFT);
+    need  = (uint32_t)((bytes + (1ull << shift) - 1u) >> shift);
+    at    = shpool_granule_find(map, all, need, alignment >> shift);
     if (at == all) {
+        if ((alignment >> shift <= 1u) && (need <= SHPOOL_SPILL_REFUSED)) {
+            shpool_slot_set(view, slot | need);
+        }
         return NULL;
     }
     shpool_granule_flip(map, at, at + need);
@@ -237,9 +263,10 @@ SIMT_FN void *shpool_granule_take(shpool_view view, unsigned long long bytes, ui
 }
 
 /* SHPOOL_FREE_OK, or why ptr cannot be freed. */
-SIMT_FN uint32_t shpool_granule_give(simt_addr area, const void *ptr)
+SIMT_FN uint32_t shpool_granule_give(shpool_view view, const void *ptr)
 {
-    simt_addr map = shpool_granule_map(area);
+    const simt_addr area = view.area;
+    const simt_addr map  = shpool_granule_map(area);
     uint32_t  end;
     uint32_t  at = shpool_granule_of(area, ptr, &end);
     simt_addr last;
@@ -250,6 +277,8 @@ SIMT_FN uint32_t shpool_granule_give(simt_addr area, const void *ptr)
     shpool_granule_flip(map, at, end);
     last = map + (shpool_granule_words(area) + ((end - 1u) >> 5)) * 4u;
     simt_store32(last, simt_load32(last) & ~(1u << ((end - 1u) & 31u)));
+    shpool_slot_set(view, simt_load64(area + SHPOOL_AREA_SLOT) &
+                              ~(unsigned long long)SHPOOL_SPILL_REFUSED);
     return SHPOOL_FREE_OK;
 }
 
@@ -337,12 +366,16 @@ SIMT_FN uint32_t shpool_slot_is_stuck(simt_addr area)
     return shpool_patience_ends(area, lock, ~0u, lock) && shpool_area_note(area, lock);
 }
 
-/* A statement under the lock of the slot; inside the loop, for the reason in impl/group_lock.h. */
-#define SHPOOL_SPILL_LOCKED(_area, _statement) \
+/* A statement under the lock of the slot; inside the loop, for the reason in impl/group_lock.h.  A
+ * thread for which _refused holds does not wait for the lock. */
+#define SHPOOL_SPILL_LOCKED(_area, _refused, _statement) \
     { \
         uint32_t waiting = 1; \
         do { \
             uint32_t seen = simt_atomic_load((_area) + SHPOOL_AREA_SPILL_LOCK, SIMT_RELAXED); \
+            if (_refused) { \
+                break; \
+            } \
             if (seen != 0) { \
                 simt_wait((_area) + SHPOOL_AREA_SPILL_LOCK, seen); \
             } \
@@ -359,7 +392,7 @@ SIMT_FN uint32_t shpool_slot_is_stuck(simt_addr area)
 /* The same with check=1: _result = _call, unless the slot's data is damaged. */
 #define SHPOOL_SPILL_CHECKED(_area, _result, _call) \
     if (!shpool_slot_is_stuck(_area)) { \
-        SHPOOL_SPILL_LOCKED(_area, if (!shpool_slot_is_damaged(_area)) { \
+        SHPOOL_SPILL_LOCKED(_area, 0, if (!shpool_slot_is_damaged(_area)) { \
             _result = _call; \
             shpool_slot_seal(_area); \
         }) \
@@ -380,7 +413,7 @@ SIMT_FN_NOINLINE uint32_t shpool_spill_give(simt_addr area, const void *ptr)
 {
     uint32_t reason = SHPOOL_FREE_CORRUPT;
 
-    SHPOOL_SPILL_CHECKED(area, reason, shpool_granule_give(area, ptr))
+    SHPOOL_SPILL_CHECKED(area, reason, shpool_granule_give(shpool_checked_view(area), ptr))
     return reason;
 }
 
@@ -401,7 +434,8 @@ SIMT_FN void *shpool_slot_malloc(shpool_view view, unsigned long long bytes, uin
     if (shpool_is_checked(view) != 0) {
         return shpool_spill_take(view.area, bytes, alignment);
     }
-    SHPOOL_SPILL_LOCKED(view.area, ptr = shpool_granule_take(view, bytes, alignment))
+    SHPOOL_SPILL_LOCKED(view.area, shpool_slot_refuses(view, bytes),
+                        ptr = shpool_granule_take(view, bytes, alignment))
     return ptr;
 }
 
@@ -413,7 +447,7 @@ SIMT_FN uint32_t shpool_slot_free(shpool_view view, const void *ptr)
     if (shpool_is_checked(view) != 0) {
         return shpool_spill_give(view.area, ptr);
     }
-    SHPOOL_SPILL_LOCKED(view.area, reason = shpool_granule_give(view.area, ptr))
+    SHPOOL_SPILL_LOCKED(view.area, 0, reason = shpool_granule_give(view, ptr))
     return reason;
 }
 
@@ -425,7 +459,7 @@ SIMT_FN unsigned long long shpool_slot_usable(shpool_view view, const void *ptr)
     if (shpool_is_checked(view) != 0) {
         return shpool_spill_usable(view.area, ptr);
     }
-    SHPOOL_SPILL_LOCKED(view.area, bytes = shpool_granule_bytes(view.area, ptr))
+    SHPOOL_SPILL_LOCKED(view.area, 0, bytes = shpool_granule_bytes(view.area, ptr))
     return bytes;
 }
 

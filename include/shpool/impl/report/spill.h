@@ -85,13 +85,48 @@ SIMT_FN uint32_t shpool_spill_count(unsigned long long bytes)
     return (bytes > SHPOOL_MAX_REQUEST) ? SHPOOL_MAX_REQUEST : (uint32_t)bytes;
 }
 
-/* Serve a request that the pool has refused without spilling; without a pool, no module has counted
- * it. */
-SIMT_FN void *shpool_no_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
+/* The shpool_refusal of the request that this view makes. */
+SIMT_FN uint32_t shpool_refusal_of(shpool_view view)
 {
-    if ((view.area != 0) && (view.bytes == 0)) {
-        shpool_note_malloc(view, 0);
-        shpool_trace_spill(view, bytes, alignment, NULL, 0);
+    return (view.flags & (uint32_t)SHPOOL_FLAG_REFUSED_MASK) >> SHPOOL_FLAG_REFUSED_SHIFT;
+}
+
+/* Count a request in an empty heap, which has no area. */
+SIMT_FN void shpool_note_empty_malloc(shpool_view view, unsigned long long bytes,
+                                      uint32_t alignment, uint32_t site)
+{
+    shpool_report_data *report = (shpool_report_data *)(size_t)(
+        ((unsigned long long)view.word[1] << 32) | view.word[0]);
+
+    simt_global_add64(&report->mallocs, 1);
+    simt_global_add64(&report->failures, 1);
+    shpool_note_refused(view.rank, report, SHPOOL_REFUSED_EMPTY, bytes, alignment, site);
+}
+
+/* A request fails: the pool has refused it, and it does not spill.  No module has counted it if
+ * there is no pool, or if no pool was asked. */
+SIMT_FN void *shpool_no_spill(shpool_view view, unsigned long long bytes, uint32_t alignment,
+                              uint32_t site)
+{
+    const uint32_t reason = shpool_refusal_of(view);
+
+    if (reason == SHPOOL_REFUSED_EMPTY) {
+        shpool_note_empty_malloc(view, bytes, alignment, site);
+        return NULL;
+    }
+    if (view.area == 0) {
+        return NULL;
+    }
+    if ((view.bytes == 0) || (reason > SHPOOL_REFUSED_SIZE)) {
+        if ((view.flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0) {
+            shpool_note_malloc(view, 0);
+        } else {
+            (void)shpool_count(view, SHPOOL_AREA_FAILURES, 1);
+        }
+        shpool_trace_spill(view, bytes, alignment, NULL, 0, site);
+    }
+    if (reason != SHPOOL_REFUSED_NONE) {
+        shpool_note_refused(view.rank, shpool_area_report(view), reason, bytes, alignment, site);
     }
     return NULL;
 }
@@ -109,18 +144,32 @@ SIMT_FN void shpool_spill_note(shpool_view view, uint32_t bytes, uint32_t is_nat
     } else if (bytes == 0) {
         (void)shpool_count(view, SHPOOL_AREA_FAILURES, 1);
     }
-    (void)shpool_count(view, SHPOOL_AREA_SPILLS, bytes != 0);
-    (void)shpool_count(view, SHPOOL_AREA_NATIVE, is_native);
+    if (bytes != 0) {
+        (void)shpool_count(view, SHPOOL_AREA_SPILLS, 1);
+        (void)shpool_count(view, SHPOOL_AREA_NATIVE, is_native);
+    }
+}
+
+/* The most bytes that can be spilled. */
+SIMT_FN unsigned long long shpool_spill_most(shpool_view view)
+{
+    if ((view.flags & SHPOOL_FLAG_SPILL_NATIVE) != 0) {
+        return ~0ull >> 16;
+    }
+    return (((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) && (view.area != 0))
+               ? simt_load32(view.area + SHPOOL_AREA_SLOT_BYTES) : 0u;
 }
 
 /* Serve a request from the block's slot or the native heap; NULL if those are full as well. */
-SIMT_FN void *shpool_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
+SIMT_FN void *shpool_spill(shpool_view view, unsigned long long bytes, uint32_t alignment,
+                           uint32_t site)
 {
     void    *ptr       = NULL;
     uint32_t is_native = 0;
 
-    if ((view.flags & SHPOOL_FLAG_SPILL) == 0) {
-        return shpool_no_spill(view, bytes, alignment);
+    if (((view.flags & SHPOOL_FLAG_SPILL) == 0) ||
+        (shpool_refusal_of(view) > SHPOOL_REFUSED_SIZE)) {
+        return shpool_no_spill(view, bytes, alignment, site);
     }
     if (((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) && (view.area != 0)) {
         ptr = shpool_slot_malloc(view, bytes, alignment);
@@ -137,7 +186,12 @@ SIMT_FN void *shpool_spill(shpool_view view, unsigned long long bytes, uint32_t 
                                                ~(unsigned long long)(granule - 1u)) : 0u;
 
         shpool_spill_note(view, usable, is_native);
-        shpool_trace_spill(view, bytes, alignment, ptr, usable);
+        shpool_trace_spill(view, bytes, alignment, ptr, usable, site);
+        if ((ptr == NULL) && (shpool_refusal_of(view) != SHPOOL_REFUSED_NONE) &&
+            (bytes > shpool_spill_most(view))) {
+            shpool_note_refused(view.rank, shpool_area_report(view), SHPOOL_REFUSED_SIZE, bytes,
+                                alignment, site);
+        }
     }
     return ptr;
 }

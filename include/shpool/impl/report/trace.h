@@ -175,13 +175,17 @@ SIMT_FN void shpool_trace_malloc(shpool_view view, uint32_t bytes, uint32_t alig
 
 /* Record a request that no pool could serve; ptr NULL: it failed. */
 SIMT_FN void shpool_trace_spill(shpool_view view, unsigned long long bytes, uint32_t alignment,
-                                const void *ptr, uint32_t usable)
+                                const void *ptr, uint32_t usable, uint32_t site)
 {
+    const uint32_t what = ((site >= SHPOOL_SITE_TRY) && (ptr == NULL))
+                              ? (uint32_t)SHPOOL_TRACE_WAIT
+                              : (uint32_t)SHPOOL_TRACE_MALLOC | (uint32_t)SHPOOL_TRACE_GLOBAL;
+
     if (shpool_is_traced(view) != 0) {
-        shpool_trace_put(view, (uint32_t)SHPOOL_TRACE_MALLOC | (uint32_t)SHPOOL_TRACE_GLOBAL |
-                             ((31u - simt_clz(alignment)) << SHPOOL_TRACE_ALIGN_SHIFT),
+        alignment = (alignment < SHPOOL_MAX_ALIGNMENT) ? alignment | 1u : SHPOOL_MAX_ALIGNMENT;
+        shpool_trace_put(view, what | ((31u - simt_clz(alignment)) << SHPOOL_TRACE_ALIGN_SHIFT),
                          (bytes < ~0u) ? (uint32_t)bytes : ~0u, usable,
-                         (unsigned long long)(size_t)ptr, 0);
+                         (unsigned long long)(size_t)ptr, (site < SHPOOL_SITE_TRY) ? site : 0u);
     }
 }
 

@@ -122,23 +122,33 @@ SIMT_FN simt_addr shpool_zone_set(shpool_view view, simt_addr addr, uint32_t usa
     return user;
 }
 
-/* The payload's bytes according to its front zone, which may have been overwritten. */
+/* The payload's bytes according to its front zone, which may have been overwritten; more than any
+ * allocation has if this one is shorter than its zones.  Then a damaged module believes that it is
+ * an allocation, and the zones would be outside of it, or of the pool. */
 SIMT_FN uint32_t shpool_zone_payload(shpool_view view, simt_addr addr, uint32_t usable)
 {
     uint32_t front = shpool_zone_front(view.flags);
 
+    if (usable < shpool_zone_cost(view.flags)) {
+        return ~0u;
+    }
     return (front != 0) ? simt_cluster_load32(addr + front - SHPOOL_ZONE_BYTES) : usable;
 }
 
-/* Nonzero if the zones around a payload of `bytes` are intact, except for the record, which is not
- * checked. */
+/* Whether an allocation can have a payload of `bytes` between its zones. */
+SIMT_FN uint32_t shpool_zone_fits(shpool_view view, uint32_t usable, uint32_t bytes)
+{
+    return (bytes <= shpool_zone_room(usable, view.flags)) && ((bytes & 3u) == 0);
+}
+
+/* Nonzero if the zones around a payload of `bytes`, which fits, are intact, except for the record,
+ * which is not checked. */
 SIMT_FN uint32_t shpool_zone_quiet(shpool_view view, simt_addr addr, uint32_t usable,
                                    uint32_t bytes)
 {
     simt_addr user = addr + shpool_zone_front(view.flags);
 
-    return (bytes <= shpool_zone_room(usable, view.flags)) && ((bytes & 3u) == 0) &&
-           shpool_zone_untouched(addr, user - SHPOOL_ZONE_BYTES) &&
+    return shpool_zone_untouched(addr, user - SHPOOL_ZONE_BYTES) &&
            shpool_zone_untouched(user + bytes, addr + usable);
 }
 
@@ -148,7 +158,8 @@ SIMT_FN uint32_t shpool_zone_intact(shpool_view view, simt_addr addr, uint32_t u
 {
     simt_addr user = addr + shpool_zone_front(view.flags);
 
-    return (user == addr) || ((simt_cluster_atomic_load(user - SHPOOL_ZONE_SEAL, SIMT_RELAXED) ==
+    return (user == addr) || (shpool_zone_fits(view, usable, bytes) &&
+                              (simt_cluster_atomic_load(user - SHPOOL_ZONE_SEAL, SIMT_RELAXED) ==
                                shpool_zone_seal(user, bytes)) &&
                               shpool_zone_quiet(view, addr, usable, bytes));
 }
@@ -184,6 +195,9 @@ SIMT_FN uint32_t shpool_zone_release(shpool_view view, simt_addr addr, uint32_t 
 
     if (user == addr) {
         return SHPOOL_FREE_OK;
+    }
+    if (!shpool_zone_fits(view, usable, bytes)) {
+        return SHPOOL_FREE_CORRUPT;
     }
     sealed = shpool_zone_seal(user, bytes);
     /* relaxed: orders nothing; only one may succeed */
