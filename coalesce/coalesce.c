@@ -35,7 +35,7 @@ static shpool_status parse(const char *ptx, size_t bytes, ptx_module *module)
 
 static ptx_request request_of(const shpool_coalesce_options *options)
 {
-    ptx_request request = { .waste = 1 };
+    ptx_request request = { .waste = 1, .rewriter = "shpool_coalesce_rewrite()" };
 
     if (options != NULL) {
         request.plan.force = options->force;

@@ -44,6 +44,7 @@ static int read_option(const char *word, size_t bytes, coalesce_llvm_options *op
         { "lint", &options->lint },
         { "remarks", &options->remarks },
         { "off", &options->off },
+        { "headers", &options->headers },
         { "force", &options->plan.force },
         { "no-loads", &options->plan.no_loads },
         { "no-stores", &options->plan.no_stores },
@@ -71,7 +72,7 @@ int coalesce_llvm_options_parse(const char *text, coalesce_llvm_options *options
 
         if (bytes > 0 && !read_option(text, bytes, &read)) {
             snprintf(error, capacity,
-                     "unknown option '%.*s'; known: lint, remarks, off, force, no-loads, "
+                     "unknown option '%.*s'; known: lint, remarks, headers, off, force, no-loads, "
                      "no-stores, no-copies, no-rows and block=X[xY[xZ]]",
                      (int)bytes, text);
             return 0;
@@ -90,12 +91,16 @@ static void report_plan(coalesce_report *report, const coalesce_llvm_options *op
 {
     for (size_t i = 0; i < plan->count; i++) {
         const coalesce_group *group = &plan->group[i];
+        /* what is kept here may be rewritten after the unroller, which the lint precedes */
+        const coalesce_wanted wanted = { options->remarks, options->lint,
+                                         group->transform == COALESCE_KEEP ? NULL
+                                                                           : "the clang plugin" };
         coalesce_place inlined_at;
         coalesce_place place = coalesce_llvm_place(
             coalesce_llvm_instruction(&function->access[group->first]), &inlined_at);
 
-        coalesce_finding_of_group(report, function->access, group, name, &place, &inlined_at,
-                                  options->remarks, options->lint);
+        coalesce_finding_of_group(report, function->access, group, &wanted, name, &place,
+                                  &inlined_at);
         free(place.file);
         free(inlined_at.file);
     }
@@ -209,7 +214,7 @@ static void note_unoptimized(LLVMModuleRef module, LLVMValueRef function, coales
         report->out_of_memory = 1;
     } else if (kernel.is_kernel &&
                LLVMGetEnumAttributeAtIndex(function, LLVMAttributeFunctionIndex, kind) != NULL) {
-        coalesce_report_input(report, COALESCE_NOTE, NULL, 0, 0,
+        coalesce_report_input(report, COALESCE_NOTE, LLVMGetSourceFileName(module, &bytes), 0, 0,
                               "%s was compiled with -O0, where every index is in memory: add "
                               "-Xclang -disable-O0-optnone, or use -O1 or more",
                               LLVMGetValueName2(function, &bytes));
@@ -242,12 +247,13 @@ static int verifies(LLVMModuleRef module, const coalesce_llvm_options *options,
 {
     LLVMModuleRef copy = LLVMCloneModule(module);
     char *error = NULL;
+    size_t bytes;
     int fine;
 
     (void)run_on_module(copy, options, report, 1);
     fine = !LLVMVerifyModule(copy, LLVMReturnStatusAction, &error);
     if (!fine) {
-        coalesce_report_input(report, COALESCE_WARNING, NULL, 0, 0,
+        coalesce_report_input(report, COALESCE_WARNING, LLVMGetSourceFileName(module, &bytes), 0, 0,
                               "the rewritten module does not verify and is left as it was: %s",
                               error);
     }
@@ -290,7 +296,7 @@ static int lint(LLVMModuleRef module, const coalesce_llvm_options *options, coal
 
 int coalesce_llvm_pass(LLVMModuleRef module, const coalesce_llvm_options *options)
 {
-    coalesce_text_options text = { .least = options->remarks ? COALESCE_REMARK : COALESCE_NOTE };
+    const coalesce_text_options text = { 0 };
     coalesce_report report;
     int changed;
 
@@ -298,6 +304,9 @@ int coalesce_llvm_pass(LLVMModuleRef module, const coalesce_llvm_options *option
     changed = options->lint ? lint(module, options, &report)
                             : coalesce_llvm_run(module, options, &report);
     coalesce_report_sort(&report);
+    if (!options->headers && !report.out_of_memory) {
+        coalesce_report_drop_headers(&report, COALESCE_REMARK, "SHPOOL_COALESCE=headers");
+    }
     if (report.out_of_memory) {
         (void)fputs("shpool-coalesce: memory ran out: findings are missing\n", stderr);
     } else {

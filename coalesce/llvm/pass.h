@@ -17,6 +17,7 @@ typedef struct coalesce_llvm_options {
     int lint;    /**< report wasted sectors, rewrite nothing */
     int dry;     /**< rewrite nothing */
     int remarks; /**< print the rewritten records, and why others were kept */
+    int headers; /**< also print what lies in headers of the system and of shpool */
     int off;     /**< do nothing at all */
 } coalesce_llvm_options;
 
@@ -26,7 +27,7 @@ typedef struct coalesce_llvm_options {
 /**
  * Read options: words separated by commas, "" for none.
  *
- *   lint  remarks  off  force  no-loads  no-stores  no-copies  no-rows  block=X[xY[xZ]]
+ *   lint  remarks  headers  off  force  no-loads  no-stores  no-copies  no-rows  block=X[xY[xZ]]
  *
  * 0: a word is not one of these; `error` says which, and options are as they were.
  */

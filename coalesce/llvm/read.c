@@ -443,19 +443,38 @@ void coalesce_llvm_function_fini(coalesce_llvm_function *function)
 
 /* ---- places ---- */
 
-static coalesce_place place_of(LLVMMetadataRef location)
+static coalesce_place place_of(LLVMMetadataRef scope, unsigned line, unsigned column)
 {
-    LLVMMetadataRef file = LLVMDIScopeGetFile(LLVMDILocationGetScope(location));
-    coalesce_place place = { NULL, LLVMDILocationGetLine(location),
-                             LLVMDILocationGetColumn(location) };
+    LLVMMetadataRef file = LLVMDIScopeGetFile(scope);
+    coalesce_place place = { NULL, line, column };
     unsigned bytes;
     const char *name;
 
-    if (file != NULL && place.line != 0) {
+    if (file != NULL && line != 0) {
         name = LLVMDIFileGetFilename(file, &bytes);
         place.file = strndup(name, bytes);
     }
     return place;
+}
+
+static coalesce_place place_of_location(LLVMMetadataRef location)
+{
+    return place_of(LLVMDILocationGetScope(location), LLVMDILocationGetLine(location),
+                    LLVMDILocationGetColumn(location));
+}
+
+/* The function's line or, without debug information, its file. */
+static coalesce_place place_of_function(LLVMValueRef function)
+{
+    LLVMMetadataRef subprogram = LLVMGetSubprogram(function);
+    size_t bytes;
+    const char *name;
+
+    if (subprogram != NULL) {
+        return place_of(subprogram, LLVMDISubprogramGetLine(subprogram), 0);
+    }
+    name = LLVMGetSourceFileName(LLVMGetGlobalParent(function), &bytes);
+    return (coalesce_place){ strndup(name, bytes), 0, 0 };
 }
 
 coalesce_place coalesce_llvm_place(LLVMValueRef instruction, coalesce_place *inlined_p)
@@ -463,12 +482,13 @@ coalesce_place coalesce_llvm_place(LLVMValueRef instruction, coalesce_place *inl
     LLVMMetadataRef location = LLVMInstructionGetDebugLoc(instruction), inlined;
 
     *inlined_p = (coalesce_place){ NULL, 0, 0 };
-    if (location == NULL) {
-        return *inlined_p;
+    if (location == NULL || LLVMDILocationGetLine(location) == 0) {
+        return place_of_function(
+            LLVMGetBasicBlockParent(LLVMGetInstructionParent(instruction)));
     }
     inlined = LLVMDILocationGetInlinedAt(location);
     if (inlined != NULL) {
-        *inlined_p = place_of(inlined);
+        *inlined_p = place_of_location(inlined);
     }
-    return place_of(location);
+    return place_of_location(location);
 }

@@ -305,9 +305,7 @@ static coalesce_refusal check_order(const decision *d, coalesce_group *group)
 
 /* ---- cost ---- */
 
-/* 1: a copy whose loads wait for stores, because the two may alias.  One that loads all before it
- * stores, as the assignment of a struct does, has nothing to wait for. */
-static int is_alias_blocked(const decision *d, const coalesce_group *group)
+int coalesce_is_alias_blocked(const coalesce_access *access, const coalesce_group *group)
 {
     uint32_t first_store = group->member[0];
     uint32_t last_load   = 0;
@@ -317,7 +315,7 @@ static int is_alias_blocked(const decision *d, const coalesce_group *group)
         last_load   = (group->source[k] > last_load) ? group->source[k] : last_load;
     }
     return (group->source != NULL) && (first_store < last_load) &&
-           coalesce_may_alias(&d->access[group->source[0]], &d->access[group->member[0]]);
+           coalesce_may_alias(&access[group->source[0]], &access[group->member[0]]);
 }
 
 /* Registers of the record's fields, which the warp holds all at once; fewer of copies, and of
@@ -378,7 +376,7 @@ static coalesce_refusal check_cost(const decision *d, coalesce_group *group, int
         if ((row[i].kind != group->kind) || (row[i].transform != group->transform) ||
             (row[i].has_holes != has_holes(group)) || (row[i].is_narrow > group->is_narrow) ||
             (words < row[i].words_min) || (words > row[i].words_max) ||
-            (row[i].may_alias && !is_alias_blocked(d, group))) {
+            (row[i].may_alias && !coalesce_is_alias_blocked(d->access, group))) {
             continue;
         }
         if (row[i].with_store && !stores_too) {

@@ -169,6 +169,74 @@ void coalesce_report_sort(coalesce_report *report)
     report->count = kept;
 }
 
+/* ---- what is left out ---- */
+
+/* How many findings of the level `least` or above were dropped. */
+static size_t drop(coalesce_report *report, coalesce_level least,
+                   int is_dropped(const coalesce_finding *finding, coalesce_level least))
+{
+    const size_t count   = report->count;
+    size_t       dropped = 0;
+
+    report->count = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (is_dropped(&report->finding[i], least)) {
+            dropped += report->finding[i].level >= least;
+            free_strings(&report->finding[i]);
+        } else {
+            report->finding[report->count++] = report->finding[i];
+        }
+    }
+    return dropped;
+}
+
+static int is_below(const coalesce_finding *finding, coalesce_level least)
+{
+    return finding->level < least;
+}
+
+/* A header that the user did not write.  What is compiled, or is PTX, is his. */
+static int is_in_header(const coalesce_finding *finding, coalesce_level least)
+{
+    static const char *const folders[] = { "/usr/include/", "/usr/local/include/", "/usr/lib/",
+                                           "/usr/local/cuda", "/cuda/include/", "-linux/include/",
+                                           "/include/cccl/", "/lib/clang/", "/site-packages/",
+                                           "/include/shpool/" };
+    static const char *const sources[] = { ".c", ".cc", ".cpp", ".cu", ".ll", ".bc", ".ptx" };
+    const char              *path      = finding->place.file;
+    const char              *ending    = (path != NULL) ? strrchr(path, '.') : NULL;
+
+    (void)least;
+    for (size_t i = 0; (ending != NULL) && (i < sizeof(sources) / sizeof(sources[0])); i++) {
+        if (strcmp(ending, sources[i]) == 0) {
+            return 0;
+        }
+    }
+    for (size_t i = 0; (path != NULL) && (i < sizeof(folders) / sizeof(folders[0])); i++) {
+        if (strstr(path, folders[i]) != NULL) {
+            return 1;
+        }
+    }
+    return (path != NULL) && (strncmp(path, "include/shpool/", 15) == 0);
+}
+
+void coalesce_report_drop_below(coalesce_report *report, coalesce_level least)
+{
+    (void)drop(report, least, is_below);
+}
+
+void coalesce_report_drop_headers(coalesce_report *report, coalesce_level least,
+                                  const char *option)
+{
+    const size_t dropped = drop(report, least, is_in_header);
+
+    if (dropped != 0) {
+        (void)fprintf(stderr, "shpool-coalesce: %zu finding%s in headers of the system and of "
+                              "shpool %s left out; %s shows them\n",
+                      dropped, (dropped == 1) ? "" : "s", (dropped == 1) ? "is" : "are", option);
+    }
+}
+
 /* ---- names ---- */
 
 static const struct { const char *name; const char *text; } rules[COALESCE_RULE_COUNT] = {

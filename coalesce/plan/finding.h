@@ -81,20 +81,31 @@ void coalesce_report_input(coalesce_report *report, coalesce_level level, const 
                            uint32_t line, uint32_t column, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
 
-/*
- * Add findings about a group: with waste != 0 a warning or note if it wastes sectors or bank
- * passes, with remarks != 0 what was done with it, or why nothing was.  `place`, `inlined_at`: of
- * the group's first access; inlined_at may be NULL.
- */
+/* Which findings are added. */
+typedef struct coalesce_wanted {
+    int         remarks;  /* what is done with a group, or why nothing is */
+    int         waste;    /* a warning or note if it wastes sectors or bank passes */
+    const char *rewriter; /* what decides as the plan does; NULL: nothing is said of it */
+} coalesce_wanted;
+
+/* Add findings about a group.  `place`, `inlined_at`: of the group's first access. */
 void coalesce_finding_of_group(coalesce_report *report, const coalesce_access *access,
-                               const coalesce_group *group, const char *function,
-                               const coalesce_place *place, const coalesce_place *inlined_at,
-                               int remarks, int waste);
+                               const coalesce_group *group, const coalesce_wanted *wanted,
+                               const char *function, const coalesce_place *place,
+                               const coalesce_place *inlined_at);
 
 /* By file, line, column, rule, function.  Equal findings at one place become one, with their
  * number: that of the function that has most of them, for the others are other instances of a
  * template. */
 void coalesce_report_sort(coalesce_report *report);
+
+/* Leave out findings below a level. */
+void coalesce_report_drop_below(coalesce_report *report, coalesce_level least);
+
+/* Leave out findings in headers of the system, the toolkit and shpool, by their paths.  If any was
+ * of the level `least` or above, a line on stderr says how many, and that `option` shows them. */
+void coalesce_report_drop_headers(coalesce_report *report, coalesce_level least,
+                                  const char *option);
 
 /* __cxa_demangle() of the C++ runtime, which not every program has. */
 typedef char *coalesce_demangle(const char *mangled, char *buffer, size_t *bytes, int *status);
@@ -118,7 +129,6 @@ const char *coalesce_level_name(coalesce_level level);
 typedef struct coalesce_text_options {
     int excerpts; /* the source line with a caret below it, where the file may be read */
     int colour;   /* terminal colours */
-    coalesce_level least; /* findings below this level are left out */
     const char *const *folder; /* real paths: excerpts are of files below these only */
     size_t folders;
 } coalesce_text_options;

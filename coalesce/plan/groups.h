@@ -15,6 +15,10 @@ coalesce_refusal coalesce_plan_check_access(const coalesce_access  *access,
  */
 uint32_t *coalesce_plan_kin(const coalesce_access *access, size_t count);
 
+/* 1: a copy whose loads wait for stores, because the two may alias.  One that loads all before it
+ * stores, as the assignment of a struct does, has nothing to wait for. */
+int coalesce_is_alias_blocked(const coalesce_access *access, const coalesce_group *group);
+
 /* The address of access[at] in its form that is comparable across runs. */
 const coalesce_form *coalesce_plan_far_address(const coalesce_access *access, uint32_t at);
 

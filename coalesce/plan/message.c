@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Messages about a group of accesses, and suggested changes of the source. */
 #include "finding.h"
+#include "groups.h"
 
 #include <stdarg.h>
 
@@ -16,6 +17,16 @@ typedef struct text {
     char   start[MESSAGE_BYTES];
     size_t used;
 } text;
+
+/* What is being written about a group. */
+typedef struct about {
+    const coalesce_group  *group;
+    const coalesce_access *access;
+    const char            *rewriter;
+    coalesce_finding       finding;
+    text                   message;
+    text                   suggestion;
+} about;
 
 static void add(text *to, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
@@ -44,305 +55,355 @@ static const char *space_name(coalesce_space space)
     }
 }
 
-/* "9 global loads of 4 bytes" */
-static void add_subject(text *to, const coalesce_group *group, const coalesce_access *member)
+/* The bytes of the narrowest access, or of the widest. */
+static uint32_t bytes_of(const coalesce_group *group, const coalesce_access *access, int widest)
 {
-    const char *noun   = (group->kind == COALESCE_LOADS) ? "load"
-                         : (group->kind == COALESCE_STORES) ? "store" : "copy";
-    const char *plural = (group->count > 1) ? "s" : "";
+    uint32_t found = access[group->member[0]].bytes;
 
-    if ((member->flags & COALESCE_ATOMIC) != 0) {
-        noun = "atomic";
+    for (uint32_t k = 1; k < group->count; k++) {
+        const uint32_t bytes = access[group->member[k]].bytes;
+
+        found = ((bytes > found) == widest) ? bytes : found;
     }
-    if (group->kind == COALESCE_COPIES) {
-        add(to, "%u %s%s of %u bytes", group->count, space_name(member->space),
-            (group->count > 1) ? "copies" : "copy", member->bytes);
-    } else {
-        add(to, "%u %s%s%s of %u byte%s", group->count, space_name(member->space), noun, plural,
-            member->bytes, (member->bytes == 1) ? "" : "s");
-    }
+    return found;
 }
 
-static uint32_t used_of(const coalesce_group *group, const coalesce_access *access)
+/* "9 global loads of 4 bytes", "2 copies of 1 to 4 bytes" */
+static void add_subject(about *a)
+{
+    static const char *const nouns[][2] = { { "load", "loads" }, { "store", "stores" },
+                                            { "copy", "copies" }, { "atomic", "atomics" } };
+    const coalesce_group *group = a->group;
+    const uint32_t        least = bytes_of(group, a->access, 0);
+    const int             what  = ((a->access[group->member[0]].flags & COALESCE_ATOMIC) != 0)
+                                      ? 3 : (int)group->kind;
+
+    add(&a->message, "%u %s%s of ", group->count, space_name(a->finding.space),
+        nouns[what][group->count > 1]);
+    if (least < a->finding.bytes) {
+        add(&a->message, "%u to ", least);
+    }
+    add(&a->message, "%u byte%s", a->finding.bytes, (a->finding.bytes == 1) ? "" : "s");
+}
+
+static uint32_t used_of(const about *a)
 {
     uint32_t used = 0;
 
-    for (uint32_t k = 0; k < group->count; k++) {
-        used += access[group->member[k]].bytes;
+    for (uint32_t k = 0; k < a->group->count; k++) {
+        used += a->access[a->group->member[k]].bytes;
     }
-    return (used < group->record_bytes) ? used : group->record_bytes;
+    return (used < a->group->record_bytes) ? used : a->group->record_bytes;
 }
 
-static void add_requests(text *to, const coalesce_finding *finding)
+static void add_requests(about *a)
 {
-    add(to, "%u sectors per request, ideal %u", finding->sectors, finding->ideal);
-    if (finding->sectors > 0) {
-        add(to, " (%u %% of the moved bytes unused)",
-            100u - 100u * finding->ideal / finding->sectors);
+    add(&a->message, "%u sectors per request, ideal %u", a->finding.sectors, a->finding.ideal);
+    if (a->finding.sectors > 0) {
+        add(&a->message, " (%u %% of the moved bytes unused)",
+            100u - 100u * a->finding.ideal / a->finding.sectors);
     }
+}
+
+/* ---- what the rewriter does with it ---- */
+
+static void add_refusal(about *a)
+{
+    const coalesce_refusal refusal = a->group->refusal;
+
+    if (refusal == COALESCE_SPLIT) {
+        add(&a->message, "%s stands between its fields%s", coalesce_cut_text(a->group->cut),
+            (a->group->cut == COALESCE_CUT_BRANCH) ? ": load all before it, store all after it"
+                                                   : "");
+    } else {
+        add(&a->message, "%s", coalesce_refusal_text(refusal));
+    }
+    if ((refusal == COALESCE_PARTIAL_RECORD) || (refusal == COALESCE_SPLIT) ||
+        (refusal == COALESCE_HOLES_STORED)) {
+        add(&a->message, " (%u bytes used)", used_of(a));
+    }
+}
+
+/* The first suggestion, with the words that a warp moves for its records. */
+static void suggest_rewriter(about *a)
+{
+    const coalesce_group *group = a->group;
+    const uint32_t        sides = (group->source != NULL) ? 2 : 1;
+    uint32_t              words = 0;
+    uint32_t              moved = 0;
+
+    if ((a->rewriter == NULL) || (group->transform == COALESCE_KEEP)) {
+        return;
+    }
+    for (uint32_t k = 0; k < group->count; k++) {
+        const uint32_t bytes = a->access[group->member[k]].bytes;
+
+        words += COALESCE_LANES * bytes / 4;
+        moved += COALESCE_SECTOR / 4 * coalesce_sectors(&group->lanes, bytes);
+    }
+    if ((group->kind == COALESCE_LOADS) && (group->transform != COALESCE_ROWS)) {
+        words = COALESCE_LANES * group->record_bytes / 4; /* holes are loaded, too */
+    }
+    add(&a->suggestion, "%s, which rewrites this%s: a warp then moves %u words instead of %u; or ",
+        a->rewriter, group->asks_apart ? " where pointers do not overlap" : "", sides * words,
+        sides * moved);
 }
 
 /* ---- strides ---- */
 
-static int is_alias_blocked(const coalesce_group *group, const coalesce_access *access)
+/* Bytes of what the blocked layout consists of: a field or, where narrow fields stand beside wider
+ * ones, a word. */
+static uint32_t element_of(const about *a)
 {
-    return (group->source != NULL) &&
-           coalesce_may_alias(&access[group->source[0]], &access[group->member[0]]);
+    const uint32_t least = bytes_of(a->group, a->access, 0);
+
+    return ((least < 4) && (least < a->finding.bytes) && (a->finding.record_bytes % 4 == 0))
+               ? 4 : least;
 }
 
-static void suggest_for_stride(text *to, const coalesce_group *group,
-                               const coalesce_access *access, const coalesce_finding *finding)
+static void suggest_for_stride(about *a)
 {
-    if (group->refusal == COALESCE_SPLIT) {
+    text          *to      = &a->suggestion;
+    const uint32_t element = element_of(a);
+    const uint32_t record  = a->finding.record_bytes;
+    const int      full    = record == a->finding.used_bytes;
+
+    suggest_rewriter(a);
+    if (a->group->refusal == COALESCE_SPLIT) {
         add(to, "access the record's fields side by side, with what stands between them before or "
                 "after all of them; ");
     }
-    if (is_alias_blocked(group, access) || (group->refusal == COALESCE_MAY_ALIAS)) {
+    if (coalesce_is_alias_blocked(a->access, a->group) ||
+        (a->group->refusal == COALESCE_MAY_ALIAS)) {
         add(to, "__restrict__ on both pointers, if they never overlap, lets all loads begin before "
                 "the first store; ");
     }
-    if (finding->record_bytes == 3) {
+    if (record == 3) {
         add(to, "let each thread take four records of 3 bytes as three 32-bit words");
-    } else if (finding->record_bytes > ROW_BYTES) {
+    } else if (record > ROW_BYTES) {
         add(to, "if this walks the rows of a matrix, let threadIdx.x run along the row, or take "
                 "32 x 32 tiles through shared memory");
-    } else if ((finding->record_bytes == finding->used_bytes) &&
-               ((finding->record_bytes == 8) || (finding->record_bytes == 16))) {
-        add(to, "declare the record __align__(%u): it is then one access", finding->record_bytes);
-    } else if (finding->record_bytes % finding->bytes == 0) {
-        add(to, "keep the records in the blocked layout of <shpool/layout.cuh>: element i of "
-                "record indx is at shpool_layout_index(indx, i, %u, blockDim.x)%s",
-            finding->record_bytes / finding->bytes,
-            (finding->record_bytes == finding->used_bytes)
-                ? "; or move them through shared memory with <shpool/loadstore.cuh>" : "");
+    } else if (full && ((record == 8) || (record == 16))) {
+        add(to, "declare the record __align__(%u): it is then one access", record);
+    } else if (record % element == 0) {
+        add(to, "keep the records in the blocked layout of <shpool/layout.cuh>: %s i of record "
+                "indx is at shpool_layout_index(indx, i, %u, blockDim.x)%s",
+            (element == bytes_of(a->group, a->access, 0)) ? "element" : "word", record / element,
+            full ? "; or move them through shared memory with <shpool/loadstore.cuh>" : "");
     } else {
         add(to, "keep each field in an array of its own");
     }
 }
 
-static void say_strided(text *message, text *suggestion, const coalesce_group *group,
-                        const coalesce_access *access, coalesce_finding *finding)
+static void say_strided(about *a)
 {
-    const coalesce_access *member = &access[group->member[0]];
+    coalesce_finding *finding = &a->finding;
     const int full = (finding->used_bytes == finding->record_bytes);
     /* compilers load a byte where only one of a word is used: the request costs the same */
     const int in_words = (finding->record_bytes <= 4) && (finding->record_bytes != 3);
 
     finding->rule  = COALESCE_RULE_STRIDED;
-    finding->level = (in_words ||
-                      (full && (finding->record_bytes <= CHEAP_RECORD_BYTES) &&
-                      (finding->record_bytes % 4 == 0) && !is_alias_blocked(group, access)))
+    finding->level = (in_words || (full && (finding->record_bytes <= CHEAP_RECORD_BYTES) &&
+                                   (finding->record_bytes % 4 == 0) &&
+                                   !coalesce_is_alias_blocked(a->access, a->group)))
                          ? COALESCE_NOTE : COALESCE_WARNING;
-    add_subject(message, group, member);
-    add(message, ", %lld bytes from lane to lane: ", (long long)finding->stride);
-    add_requests(message, finding);
-    add(message, "; %u of the record's %u bytes used", finding->used_bytes, finding->record_bytes);
+    add_subject(a);
+    add(&a->message, ", %lld bytes from lane to lane: ", (long long)finding->stride);
+    add_requests(a);
+    add(&a->message, "; %u of the record's %u bytes used", finding->used_bytes,
+        finding->record_bytes);
     if (in_words) {
-        add(message, ": a request costs what one of whole words does");
-    } else if (full) {
-        add(message, (finding->level == COALESCE_NOTE)
-                         ? ": costs requests, hardly bandwidth" : ": the whole record");
+        add(&a->message, ": a request costs what one of whole words does");
+        return;
     }
-    if (!in_words) {
-        suggest_for_stride(suggestion, group, access, finding);
+    if (full) {
+        add(&a->message, (finding->level == COALESCE_NOTE)
+                             ? ": costs requests, hardly bandwidth" : ": the whole record");
     }
+    if ((a->rewriter != NULL) && (a->group->transform == COALESCE_KEEP)) {
+        add(&a->message, "; %s leaves this as it is: ", a->rewriter);
+        add_refusal(a);
+    }
+    suggest_for_stride(a);
 }
 
 /* Blocks narrower than a warp: the lanes are in rows. */
-static void say_rows(text *message, text *suggestion, const coalesce_group *group,
-                     const coalesce_access *access, coalesce_finding *finding)
+static void say_rows(about *a)
 {
-    const int64_t  step = group->lanes.offset[1];
-    const uint32_t gap  = access[group->member[0]].bytes;
+    coalesce_finding *finding = &a->finding;
+    const int64_t     step    = a->group->lanes.offset[1];
+    const uint32_t    gap     = finding->bytes;
 
-    finding->rule  = (group->lanes.pattern == COALESCE_PITCHED) ? COALESCE_RULE_PITCH
-                                                                : COALESCE_RULE_STRIDED;
+    finding->rule  = (a->group->lanes.pattern == COALESCE_PITCHED) ? COALESCE_RULE_PITCH
+                                                                   : COALESCE_RULE_STRIDED;
     finding->level = (finding->sectors >= 2 * finding->ideal) ? COALESCE_WARNING : COALESCE_NOTE;
-    add_subject(message, group, &access[group->member[0]]);
-    add(message, ", %lld bytes from lane to lane in rows of the block%s: ", (long long)step,
-        (group->lanes.pattern == COALESCE_PITCHED) ? " that are a run-time distance apart" : "");
-    add_requests(message, finding);
+    add_subject(a);
+    add(&a->message, ", %lld bytes from lane to lane in rows of the block%s: ", (long long)step,
+        (a->group->lanes.pattern == COALESCE_PITCHED) ? " that are a run-time distance apart" : "");
+    add_requests(a);
     if ((step > (int64_t)gap) || (step < -(int64_t)gap)) {
-        add(suggestion, "keep each field in an array of its own, or let threadIdx.x run along the "
-                        "contiguous dimension; ");
+        add(&a->suggestion, "keep each field in an array of its own, or let threadIdx.x run along "
+                            "the contiguous dimension; ");
     }
-    add(suggestion, "make blockDim.x a multiple of 32, or of %u at least",
+    add(&a->suggestion, "make blockDim.x a multiple of 32, or of %u at least",
         COALESCE_SECTOR / ((gap < COALESCE_SECTOR) ? gap : COALESCE_SECTOR));
 }
 
-static void say_unknown(text *message, text *suggestion, const coalesce_group *group,
-                        const coalesce_access *access, coalesce_finding *finding)
+static void say_unknown(about *a)
 {
-    add_subject(message, group, &access[group->member[0]]);
-    if (group->lanes.pattern == COALESCE_RUNTIME) {
-        finding->rule  = COALESCE_RULE_PITCH;
-        finding->level = COALESCE_WARNING;
-        add(message, " whose distance from lane to lane is a run-time value: up to %u sectors per "
-                     "request, ideal %u", finding->sectors, finding->ideal);
-        add(suggestion, "let threadIdx.x run along the contiguous dimension, or take 32 x 32 tiles "
-                        "through shared memory");
-    } else {
-        finding->rule  = COALESCE_RULE_IRREGULAR;
-        finding->level = COALESCE_NOTE;
-        add(message, " at an address that depends on data or is not linear in the thread index: up "
-                     "to %u sectors per request, ideal %u", finding->sectors, finding->ideal);
+    const int is_pitch = a->group->lanes.pattern == COALESCE_RUNTIME;
+
+    a->finding.rule  = is_pitch ? COALESCE_RULE_PITCH : COALESCE_RULE_IRREGULAR;
+    a->finding.level = is_pitch ? COALESCE_WARNING : COALESCE_NOTE;
+    add_subject(a);
+    add(&a->message, "%s: up to %u sectors per request, ideal %u",
+        is_pitch ? " whose distance from lane to lane is a run-time value"
+                 : " at an address that depends on data or is not linear in the thread index",
+        a->finding.sectors, a->finding.ideal);
+    if (is_pitch) {
+        suggest_rewriter(a);
+        add(&a->suggestion, "let threadIdx.x run along the contiguous dimension, or take 32 x 32 "
+                            "tiles through shared memory");
     }
 }
 
-static int say_banks(text *message, text *suggestion, const coalesce_group *group,
-                     const coalesce_access *access, coalesce_finding *finding)
+static int say_banks(about *a)
 {
-    const coalesce_access *member = &access[group->member[0]];
-    const int64_t          step   = group->lanes.offset[1];
+    coalesce_finding *finding = &a->finding;
+    const int64_t     step    = a->group->lanes.offset[1];
 
-    finding->sectors = coalesce_bank_passes(&group->lanes, member->bytes, &finding->ideal);
+    finding->sectors = coalesce_bank_passes(&a->group->lanes, finding->bytes, &finding->ideal);
     if (finding->sectors <= finding->ideal) {
         return 0;
     }
     finding->rule  = COALESCE_RULE_BANKS;
     finding->level = COALESCE_WARNING;
-    add_subject(message, group, member);
-    add(message, ", %lld bytes from lane to lane: %u-way bank conflict, %u passes per request, "
-                 "ideal %u", (long long)step, finding->sectors / finding->ideal,
+    add_subject(a);
+    add(&a->message, ", %lld bytes from lane to lane: %u-way bank conflict, %u passes per request, "
+                     "ideal %u", (long long)step, finding->sectors / finding->ideal,
         finding->sectors, finding->ideal);
     if (step % 128 == 0) {
-        add(suggestion, "pad each row by one element, e.g. [32][33] in place of [32][32]");
+        add(&a->suggestion, "pad each row by one element, e.g. [32][33] in place of [32][32]");
     } else {
-        add(suggestion, "make the stride an odd number of words: pad the record by one word, or "
-                        "keep its fields in arrays of their own");
+        add(&a->suggestion, "make the stride an odd number of words: pad the record by one word, "
+                            "or keep its fields in arrays of their own");
     }
     return 1;
 }
 
 /* ---- remarks ---- */
 
-static void say_decision(text *message, const coalesce_group *group,
-                         const coalesce_access *access, coalesce_finding *finding)
+static void say_decision(about *a)
 {
-    const char *what = (group->kind == COALESCE_LOADS) ? "loaded"
-                       : (group->kind == COALESCE_STORES) ? "stored" : "copied";
+    static const char *const what[] = { "loaded", "stored", "copied" };
+    const coalesce_group    *group  = a->group;
+    const int                kept   = group->transform == COALESCE_KEEP;
 
-    finding->level = COALESCE_REMARK;
-    if (group->transform != COALESCE_KEEP) {
-        finding->rule = COALESCE_RULE_REWRITTEN;
-        if (group->transform == COALESCE_ROWS) {
-            add(message, "%u loads along each lane's row rewritten: %s", group->count,
-                coalesce_transform_text(group->transform));
-        } else {
-            add(message, "%s record of %u bytes rewritten: %s", what, group->record_bytes,
-                coalesce_transform_text(group->transform));
-        }
-        if (group->asks_apart) {
-            add(message, ", where pointers do not overlap");
-        }
-        if (group->evidence != NULL) {
-            add(message, " (measured: %s GB/s)", group->evidence);
-        }
+    a->finding.level = COALESCE_REMARK;
+    a->finding.rule  = kept ? COALESCE_RULE_KEPT : COALESCE_RULE_REWRITTEN;
+    if (group->transform == COALESCE_ROWS) {
+        add(&a->message, "%u loads along each lane's row ", group->count);
+    } else {
+        add(&a->message, "%s record of %u bytes ", what[group->kind], group->record_bytes);
+    }
+    if (kept) {
+        add(&a->message, "kept: ");
+        add_refusal(a);
         return;
     }
-    finding->rule = COALESCE_RULE_KEPT;
-    add(message, "%s record of %u bytes kept: ", what, group->record_bytes);
-    if (group->refusal == COALESCE_SPLIT) {
-        add(message, "%s stands between its fields%s", coalesce_cut_text(group->cut),
-            (group->cut == COALESCE_CUT_BRANCH) ? ": load all before it, store all after it" : "");
-    } else {
-        add(message, "%s", coalesce_refusal_text(group->refusal));
+    add(&a->message, "rewritten: %s", coalesce_transform_text(group->transform));
+    if (group->asks_apart) {
+        add(&a->message, ", where pointers do not overlap");
     }
-    if ((group->refusal == COALESCE_PARTIAL_RECORD) || (group->refusal == COALESCE_SPLIT) ||
-        (group->refusal == COALESCE_HOLES_STORED)) {
-        add(message, " (%u bytes used)", used_of(group, access));
+    if (group->evidence != NULL) {
+        add(&a->message, " (measured: %s GB/s)", group->evidence);
     }
 }
 
-static void deliver(coalesce_report *report, coalesce_finding *finding, text *message,
-                    text *suggestion)
+static void deliver(coalesce_report *report, about *a)
 {
-    double weight = (double)finding->accesses;
+    coalesce_finding *finding = &a->finding;
+    double            weight  = (double)finding->accesses;
 
     weight *= (finding->sectors > finding->ideal) ? finding->sectors - finding->ideal : 0;
     for (uint32_t i = 0; (i < finding->loop_depth) && (i < 6); i++) {
         weight *= 10;
     }
     finding->weight     = weight;
-    finding->message    = message->start;
-    finding->suggestion = (suggestion->used != 0) ? suggestion->start : NULL;
+    finding->message    = a->message.start;
+    finding->suggestion = (a->suggestion.used != 0) ? a->suggestion.start : NULL;
     coalesce_report_add(report, finding);
+    a->message.used = a->suggestion.used = 0;
 }
 
 /* Whether the lanes of a row of the block share an address, and all rows together touch no more
  * sectors than a coalesced request does. */
-static int is_uniform_by_rows(const coalesce_group *group, const coalesce_finding *finding)
+static int is_uniform_by_rows(const about *a)
 {
-    return ((group->lanes.pattern == COALESCE_BLOCKED) ||
-            (group->lanes.pattern == COALESCE_PITCHED)) &&
-           (group->lanes.offset[1] == 0) &&
-           (finding->sectors * COALESCE_SECTOR <= COALESCE_LANES * finding->bytes);
+    const coalesce_lanes *lanes = &a->group->lanes;
+
+    return ((lanes->pattern == COALESCE_BLOCKED) || (lanes->pattern == COALESCE_PITCHED)) &&
+           (lanes->offset[1] == 0) &&
+           (a->finding.sectors * COALESCE_SECTOR <= COALESCE_LANES * a->finding.bytes);
 }
 
 /* 1: there is waste to report. */
-static int say_waste(text *message, text *suggestion, const coalesce_group *group,
-                     const coalesce_access *access, coalesce_finding *finding)
+static int say_waste(about *a)
 {
-    const coalesce_access *member = &access[group->member[0]];
+    const coalesce_pattern pattern = a->group->lanes.pattern;
 
-    if ((member->flags & COALESCE_ONE_THREAD) != 0) {
+    if ((a->access[a->group->member[0]].flags & COALESCE_ONE_THREAD) != 0) {
         return 0;
     }
-    if (member->space == COALESCE_SHARED) {
-        return say_banks(message, suggestion, group, access, finding);
+    if (a->finding.space == COALESCE_SHARED) {
+        return say_banks(a);
     }
-    if ((member->space != COALESCE_GLOBAL) && (member->space != COALESCE_GENERIC)) {
+    if (((a->finding.space != COALESCE_GLOBAL) && (a->finding.space != COALESCE_GENERIC)) ||
+        (a->finding.sectors <= a->finding.ideal) || is_uniform_by_rows(a)) {
         return 0;
     }
-    if ((finding->sectors <= finding->ideal) || is_uniform_by_rows(group, finding)) {
-        return 0;
-    }
-    if ((group->lanes.pattern == COALESCE_BLOCKED) || (group->lanes.pattern == COALESCE_PITCHED)) {
-        say_rows(message, suggestion, group, access, finding);
-    } else if (group->lanes.pattern <= COALESCE_BLOCKED) {
-        say_strided(message, suggestion, group, access, finding);
+    if ((pattern == COALESCE_BLOCKED) || (pattern == COALESCE_PITCHED)) {
+        say_rows(a);
+    } else if (pattern < COALESCE_BLOCKED) {
+        say_strided(a);
     } else {
-        say_unknown(message, suggestion, group, access, finding);
+        say_unknown(a);
     }
     return 1;
 }
 
 void coalesce_finding_of_group(coalesce_report *report, const coalesce_access *access,
-                               const coalesce_group *group, const char *function,
-                               const coalesce_place *place, const coalesce_place *inlined_at,
-                               int remarks, int waste)
+                               const coalesce_group *group, const coalesce_wanted *wanted,
+                               const char *function, const coalesce_place *place,
+                               const coalesce_place *inlined_at)
 {
-    const coalesce_access *member     = &access[group->member[0]];
-    text                   message    = { .used = 0 };
-    text                   suggestion = { .used = 0 };
-    coalesce_finding       finding    = {
+    const coalesce_access *member = &access[group->member[0]];
+    const uint32_t         bytes  = bytes_of(group, access, 1);
+    about                  a      = { .group = group, .access = access };
+
+    a.rewriter = wanted->rewriter;
+    a.finding  = (coalesce_finding){
         .place = *place,
+        .inlined_at = *inlined_at,
         .function = (char *)(uintptr_t)function,
         .store = (group->kind != COALESCE_LOADS),
         .space = member->space,
         .accesses = group->count,
-        .bytes = member->bytes,
+        .bytes = bytes,
         .stride = group->lanes.stride,
-        .sectors = coalesce_sectors(&group->lanes, member->bytes),
-        .ideal = coalesce_sectors_ideal(&group->lanes, member->bytes),
+        .sectors = coalesce_sectors(&group->lanes, bytes),
+        .ideal = coalesce_sectors_ideal(&group->lanes, bytes),
         .record_bytes = group->record_bytes,
         .used_bytes = group->all_bytes,
         .loop_depth = member->loop_depth,
     };
-
-    if (inlined_at != NULL) {
-        finding.inlined_at = *inlined_at;
+    if (wanted->waste && say_waste(&a)) {
+        deliver(report, &a);
     }
-    if (waste && say_waste(&message, &suggestion, group, access, &finding)) {
-        deliver(report, &finding, &message, &suggestion);
-        message    = (text){ .used = 0 };
-        suggestion = (text){ .used = 0 };
-    }
-    if (remarks &&
-        ((group->record_bytes > member->bytes) || (group->transform == COALESCE_ROWS)) &&
-        (member->space != COALESCE_SHARED) &&
-        (member->space != COALESCE_LOCAL) && (group->refusal != COALESCE_IS_COALESCED)) {
-        say_decision(&message, group, access, &finding);
-        deliver(report, &finding, &message, &suggestion);
+    if (wanted->remarks && ((group->record_bytes > bytes) || (group->transform == COALESCE_ROWS)) &&
+        (member->space != COALESCE_SHARED) && (member->space != COALESCE_LOCAL) &&
+        (group->refusal != COALESCE_IS_COALESCED)) {
+        say_decision(&a);
+        deliver(report, &a);
     }
 }

@@ -73,9 +73,7 @@ int coalesce_report_text(const coalesce_report *report, const coalesce_text_opti
     int             fine;
 
     for (size_t i = 0; i < report->count; i++) {
-        if (report->finding[i].level >= options->least) {
-            print_finding(&report->finding[i], &source, out);
-        }
+        print_finding(&report->finding[i], &source, out);
     }
     fine = !source.no_memory;
     coalesce_source_fini(&source);

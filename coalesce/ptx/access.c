@@ -15,20 +15,25 @@ typedef struct memory {
     uint32_t       elements;
 } memory;
 
+/* Of b32, u8, bf16, f16x2; 0: it is not a type. */
 static uint32_t bytes_of_type(const ptx_module *module, uint32_t begin, uint32_t end)
 {
-    uint32_t bits = 0;
+    const char *text = module->text;
+    uint32_t    bits = 0;
+    uint32_t    at   = begin + 1;
 
-    if ((end - begin < 2) || (strchr("busf", module->text[begin]) == NULL)) {
+    if ((end - begin < 2) || (strchr("busf", text[begin]) == NULL)) {
         return 0;
     }
-    for (uint32_t i = begin + 1; i < end; i++) {
-        if ((module->text[i] < '0') || (module->text[i] > '9') || (bits > 128)) {
-            return 0;
-        }
-        bits = 10 * bits + (uint32_t)(module->text[i] - '0');
+    at += (text[begin] == 'b') && (text[at] == 'f');
+    for (; (at < end) && (text[at] >= '0') && (text[at] <= '9') && (bits <= 128); at++) {
+        bits = 10 * bits + (uint32_t)(text[at] - '0');
     }
-    return bits / 8;
+    if ((end - at == 2) && (memcmp(text + at, "x2", 2) == 0)) {
+        at   = end;
+        bits = 2 * bits;
+    }
+    return (at == end) ? bits / 8 : 0;
 }
 
 static void read_part(const ptx_module *module, uint32_t begin, uint32_t end, memory *m)
@@ -46,8 +51,8 @@ static void read_part(const ptx_module *module, uint32_t begin, uint32_t end, me
     };
     static const struct { const char *name; coalesce_space space; } spaces[] = {
         { "global", COALESCE_GLOBAL },      { "shared", COALESCE_SHARED },
-        { "shared::cta", COALESCE_SHARED }, { "local", COALESCE_LOCAL },
-        { "param", COALESCE_LOCAL },        { "const", COALESCE_CONST },
+        { "shared::cta", COALESCE_SHARED }, { "shared::cluster", COALESCE_SHARED },
+        { "local", COALESCE_LOCAL },        { "const", COALESCE_CONST },
     };
     const uint32_t bytes = bytes_of_type(module, begin, end);
 
@@ -83,20 +88,12 @@ static memory read_opcode(const ptx_module *module, const ptx_instruction *instr
 
     (void)ptx_next_part(module, instruction, &at, &begin, &end); /* ld, st */
     while (ptx_next_part(module, instruction, &at, &begin, &end)) {
-        if (instruction->effect == PTX_ATOMIC) {
-            memory type = { .space = m.space };
-
-            read_part(module, begin, end, &type);
-            m.space = type.space;
-            m.element_bytes = (type.element_bytes != 0) ? type.element_bytes : m.element_bytes;
-        } else {
-            read_part(module, begin, end, &m);
-        }
+        read_part(module, begin, end, &m);
     }
     if (instruction->effect == PTX_STORE) {
         m.flags |= COALESCE_STORE;
     } else if (instruction->effect == PTX_ATOMIC) {
-        m.flags |= COALESCE_STORE | COALESCE_ATOMIC;
+        m.flags = COALESCE_STORE | COALESCE_ATOMIC;
     }
     return m;
 }

@@ -53,9 +53,30 @@ static int is_one_of(const ptx_module *module, uint32_t begin, uint32_t end,
 #define IS_ONE_OF(_module, _begin, _end, _words)                                                   \
     is_one_of(_module, _begin, _end, _words, sizeof(_words) / sizeof((_words)[0]))
 
+/* 1: the opcode has a part that is one of the words. */
+static int has_part(const ptx_module *module, const ptx_instruction *instruction,
+                    const char *const words[], size_t count)
+{
+    uint32_t at = instruction->opcode_begin;
+    uint32_t begin;
+    uint32_t end;
+
+    while (ptx_next_part(module, instruction, &at, &begin, &end)) {
+        if (is_one_of(module, begin, end, words, count)) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+#define HAS_PART(_module, _instruction, _words)                                                    \
+    has_part(_module, _instruction, _words, sizeof(_words) / sizeof((_words)[0]))
+
 ptx_effect ptx_effect_of(const ptx_module *module, const ptx_instruction *instruction)
 {
-    static const char *const branches[] = { "bra", "ret", "exit", "trap", "brx" };
+    static const char *const branches[]   = { "bra", "ret", "exit", "trap", "brx" };
+    static const char *const parameters[] = { "param", "param::entry", "param::func" };
+    static const char *const later[]      = { "async", "bulk" }; /* done by another unit */
     uint32_t at = instruction->opcode_begin;
     uint32_t begin;
     uint32_t end;
@@ -64,13 +85,14 @@ ptx_effect ptx_effect_of(const ptx_module *module, const ptx_instruction *instru
         return PTX_FENCE;
     }
     if (ptx_text_is(module, begin, end, "ld")) {
-        return ptx_part_is(module, instruction, 1, "param") ? PTX_COMPUTE : PTX_LOAD;
+        return HAS_PART(module, instruction, parameters) ? PTX_COMPUTE : PTX_LOAD;
     }
     if (ptx_text_is(module, begin, end, "st")) {
-        return ptx_part_is(module, instruction, 1, "param") ? PTX_FENCE : PTX_STORE;
+        return (HAS_PART(module, instruction, parameters) || HAS_PART(module, instruction, later))
+                   ? PTX_FENCE : PTX_STORE;
     }
     if (ptx_text_is(module, begin, end, "atom") || ptx_text_is(module, begin, end, "red")) {
-        return PTX_ATOMIC;
+        return HAS_PART(module, instruction, later) ? PTX_FENCE : PTX_ATOMIC;
     }
     if (IS_ONE_OF(module, begin, end, branches)) {
         return PTX_BRANCH;
@@ -219,9 +241,6 @@ int ptx_is_fence(const ptx_module *module, const ptx_instruction *instruction)
 {
     static const char *const strong[] = { "volatile", "relaxed", "acquire", "release", "mmio",
                                           "cv", "wt" };
-    uint32_t at = instruction->opcode_begin;
-    uint32_t begin;
-    uint32_t end;
 
     if (instruction->effect == PTX_COMPUTE) {
         return 0;
@@ -230,12 +249,7 @@ int ptx_is_fence(const ptx_module *module, const ptx_instruction *instruction)
         instruction->foreign) {
         return 1;
     }
-    while (ptx_next_part(module, instruction, &at, &begin, &end)) {
-        if (IS_ONE_OF(module, begin, end, strong)) {
-            return 1;
-        }
-    }
-    return 0;
+    return HAS_PART(module, instruction, strong);
 }
 
 static void number_runs(ptx_module *module, const ptx_function *function)

@@ -113,9 +113,8 @@ int ptx_is_parameter(const ptx_forms *forms, const ptx_instruction *instruction)
     const ptx_module  *module  = forms->module;
     const ptx_operand *operand = ptx_operand_of(forms, instruction, 1);
 
-    return ptx_part_is(module, instruction, 0, "ld") &&
-           ptx_part_is(module, instruction, 1, "param") && (operand->kind == PTX_ADDRESS) &&
-           (operand->references == 0) &&
+    return ptx_part_is(module, instruction, 0, "ld") && (instruction->effect == PTX_COMPUTE) &&
+           (operand->kind == PTX_ADDRESS) && (operand->references == 0) &&
            ptx_has_parameter(module, forms->function, operand->symbol_begin, operand->symbol_end);
 }
 

@@ -39,6 +39,8 @@ static coalesce_place place_of(const ptx_module *module, const ptx_place *at)
 static void report_plan(const ptx_planned *planned, const coalesce_plan *plan,
                         const ptx_request *request, const char *name, coalesce_report *report)
 {
+    const coalesce_wanted wanted = { request->remarks, request->waste, request->rewriter };
+
     for (size_t i = 0; i < plan->count; i++) {
         const coalesce_group  *group = &plan->group[i];
         const ptx_instruction *first = planned->accesses->access[group->first].instruction;
@@ -48,9 +50,8 @@ static void report_plan(const ptx_planned *planned, const coalesce_plan *plan,
         if (place.file == NULL) { /* compiled without -lineinfo: the PTX has lines, too */
             place = (coalesce_place){ (char *)(uintptr_t)request->file, first->line, 0 };
         }
-
-        coalesce_finding_of_group(report, planned->accesses->access, group, name, &place,
-                                  &inlined_at, request->remarks, request->waste);
+        coalesce_finding_of_group(report, planned->accesses->access, group, &wanted, name, &place,
+                                  &inlined_at);
     }
 }
 

@@ -511,6 +511,7 @@ typedef struct ptx_request {
     coalesce_demangle *demangle; /* NULL: names stay as they are in PTX */
     int                remarks; /* report what was done, and why not */
     int                waste;   /* report wasted sectors */
+    const char        *rewriter; /* coalesce_wanted's */
 } ptx_request;
 
 /* NULL: the input can be rewritten; else why not. */

@@ -49,6 +49,51 @@ same "decisions about the suite" suite.txt "$tmp/suite"
     LC_ALL=C sort >"$tmp/defects"
 same "decisions about the defects, forced" defects.txt "$tmp/defects"
 
+# ---- the lint says of a record what the rewriter does with it ----
+for options in "" --force; do
+    for file in suite both defects; do
+        # shellcheck disable=SC2086
+        said=$("$tool" lint $options $file.ptx | grep -c 'which rewrites this')
+        # shellcheck disable=SC2086
+        expect 0 "ptx: $said records rewritten" "$tool" rewrite -v $options $file.ptx -o /dev/null
+    done
+done
+
+# ---- headers that are not the user's ----
+# header SHOWN FILE: is what lies in FILE printed?
+header() {
+    sed "s#\"lint.cu\"#\"$2\"#" lint.ptx >"$tmp/header.ptx"
+    "$tool" lint --fail-on note "$tmp/header.ptx" >"$tmp/all" 2>"$tmp/left"
+    status=$? lines=$(grep -c 'warning: \|note: ' "$tmp/all")
+    if [ "$1" = yes ]; then
+        [ $status = 1 ] && [ "$lines" -gt 9 ] && [ ! -s "$tmp/left" ]
+    else
+        [ $status = 0 ] && [ "$lines" = 0 ] &&
+            [ "$(cat "$tmp/left")" = "shpool-coalesce: 14 findings in headers of the system and of \
+shpool are left out; --headers shows them" ]
+    fi
+    if [ $? = 0 ]; then pass "$2: $1"; else fail "$2: not $1:"; cat "$tmp/all" "$tmp/left"; fi
+}
+for file in a.cuh /home/a/b.cuh /opt/a/b.h /usr/src/a/b.cuh /home/shpool/a.cuh ../include/a.cuh \
+    /home/cuda/a.h /usr/lib/a.cu include/shpool/a.cu /home/a/noending; do
+    header yes $file
+done
+for file in /usr/include/a.h /usr/local/include/a.hpp /usr/include/c++/13/vector \
+    /usr/lib/gcc/x86_64-linux-gnu/13/include/a.h /usr/lib/llvm-19/lib/clang/19/include/a.h \
+    /opt/llvm/lib/clang/19/include/a.h /opt/cuda/include/a.h \
+    /usr/local/cuda-13.0/include/cccl/cub/a.cuh /data/cuda-13.0/include/cccl/cub/a.cuh \
+    /usr/local/cuda/bin/../targets/x86_64-linux/include/cub/a.cuh \
+    /opt/nvidia/targets/sbsa-linux/include/thrust/a.inl /home/a/include/shpool/impl/a.h \
+    include/shpool/shpool.cuh /usr/include/shpool/a.cuh \
+    /home/a/venv/lib/python3/site-packages/nvidia/a.h; do
+    header no $file
+done
+expect 0 'a.h:11:9: warning: one_field' "$tool" lint --headers "$tmp/header.ptx"
+expect 0 'remark: one_field' "$tool" lint -r --headers "$tmp/header.ptx"
+expect 0 ': 11 findings in headers' "$tool" lint -l warning "$tmp/header.ptx"
+expect 0 ': [0-9]* findings in headers' "$tool" rewrite -r "$tmp/header.ptx" -o /dev/null
+expect 0 'a.h:11:9: remark' "$tool" rewrite -r --headers "$tmp/header.ptx" -o /dev/null
+
 # ---- commands and statuses ----
 expect 0 '^usage' "$tool" --help
 expect 0 '^shpool-coalesce [0-9]' "$tool" --version
@@ -333,6 +378,11 @@ cp "$src/tests/corpus/ptx/rows64.ptx" "$tmp/toolkit/in.ptx"
 stand_in 0 'app.ptx: [1-9][0-9]* records rewritten' -v --force -- -ptx
 same "PTX that the stand-in made is rewritten" "$tmp/rewritten.ptx" "$tmp/app.ptx"
 stand_in 0 'remark' -r --force -- -ptx
+cp "$tmp/toolkit/in.ptx" "$tmp/rows.ptx"
+cp "$tmp/header.ptx" "$tmp/toolkit/in.ptx"
+stand_in 0 ': [0-9]* findings in headers' -r -- -ptx
+stand_in 0 'a.h:11:9: remark' -r --headers -- -ptx
+cp "$tmp/rows.ptx" "$tmp/toolkit/in.ptx"
 stand_in 0 ': 0 records rewritten' -v --force --no-loads --no-stores --no-copies --no-rows -- -ptx
 same "PTX that is not rewritten" "$tmp/toolkit/in.ptx" "$tmp/app.ptx"
 kernel=$(sed -n 's/.*\.entry \([A-Za-z0-9_]*\).*/\1/p' "$tmp/toolkit/in.ptx" | head -1)

@@ -19,7 +19,7 @@ typedef int print_function(const coalesce_report *report, FILE *out);
 
 static int print_text(const coalesce_report *report, FILE *out)
 {
-    const coalesce_text_options options = { .least = COALESCE_REMARK };
+    const coalesce_text_options options = { 0 };
 
     return coalesce_report_text(report, &options, out);
 }

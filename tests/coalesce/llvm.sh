@@ -145,6 +145,33 @@ device remarks kernels.cu /dev/null 2>&1 | sed 's/ (measured.*GB.s)//' >"$work/r
 diff -u "$src/tests/coalesce/clang_remarks.txt" "$work/remarks.txt"
 result $? "remarks on the suite"
 
+for kernel in $(grep -B 1 'the clang plugin, which rewrites' "$work/lint.txt" |
+    sed -n 's/^[^ ]*: [a-z]*: \([a-z0-9_]*\): .*/\1/p' | sort -u); do
+    grep -q "remark: $kernel: .* rewritten: " "$work/remarks.txt" || echo "$kernel"
+done >"$work/wrong.txt"
+[ ! -s "$work/wrong.txt" ] && grep -q 'which rewrites' "$work/lint.txt"
+result $? "what the lint says would be rewritten, is $(cat "$work/wrong.txt")"
+
+# ---- places: without debug information the file, of code without a line the function's ----
+cat >"$work/places.cu" <<'END'
+#include "places.h"
+__global__ void mine(int *to, int *from) { to[7 * threadIdx.x] = read(from) + 1; }
+END
+mkdir -p "$work/include/shpool"
+echo '__device__ inline int read(int *from) { return from[7 * threadIdx.x]; }' \
+    >"$work/include/shpool/places.h"
+places() { # OPTIONS FLAG...: the findings' places
+    options=$1
+    shift
+    device "$options" "$work/places.cu" /dev/null -I"$work/include/shpool" "$@" 2>&1 |
+        sed -n -e 's/: warning: .*//p' -e 's/^.*: 1 finding in .*/left out/p' | sed 's/.*\///' |
+        tr '\n' ' '
+}
+[ "$(places lint -g0)" = "places.cu places.cu " ] &&
+    [ "$(places lint)" = "left out places.cu:2:64 " ] &&
+    [ "$(places lint,headers)" = "places.h:1:48 places.cu:2:64 " ]
+result $? "places and headers: $(places lint -g0), $(places lint), $(places lint,headers)"
+
 # ---- both routes make the same decisions ----
 # decisions: "kernel: accesses and bytes: decision", from remarks
 decisions() {

@@ -328,6 +328,250 @@ static void test_lint_is_silent_or_mild(void **state)
     }
 }
 
+/* The last finding, and how many there were. */
+typedef struct found {
+    int                   count;
+    shpool_coalesce_level level;
+    uint32_t              bytes;
+    char                  rule[16];
+    char                  message[1024];
+    char                  suggestion[1024];
+} found;
+
+static void keep(const shpool_coalesce_finding *finding, void *user)
+{
+    found *last = user;
+
+    last->count++;
+    last->level = finding->level;
+    last->bytes = finding->bytes;
+    (void)snprintf(last->rule, sizeof(last->rule), "%s", finding->rule);
+    (void)snprintf(last->message, sizeof(last->message), "%s", finding->message);
+    (void)snprintf(last->suggestion, sizeof(last->suggestion), "%s",
+                   (finding->suggestion != NULL) ? finding->suggestion : "");
+}
+
+static found lint(const char *ptx)
+{
+    found                         last    = { .count = 0 };
+    const shpool_coalesce_options options = { .report = keep, .user = &last };
+
+    assert_int_equal(shpool_coalesce_lint(ptx, 0, &options, NULL), SHPOOL_OK);
+    return last;
+}
+
+/* The finding about one access, `stride` bytes from lane to lane, of a pointer that is loaded by
+ * `load`. */
+static found lint_access(const char *load, unsigned stride, const char *before, const char *space,
+                         const char *after)
+{
+    char ptx[1024];
+
+    (void)snprintf(ptx, sizeof(ptx),
+                   HEADER ".visible .entry k(.param .u64 k_param_0)\n{\n.reg .b16 %%rs<2>;\n"
+                          ".reg .b32 %%r<6>;\n.reg .b64 %%rd<4>;\n%s %%rd1, [k_param_0];\n"
+                          "mov.u32 %%r1, %%tid.x;\nmul.wide.u32 %%rd2, %%r1, %u;\n"
+                          "add.s64 %%rd3, %%rd1, %%rd2;\n%s%s%s;\nret;\n}\n",
+                   load, stride, before, space, after);
+    return lint(ptx);
+}
+
+/* Instructions of memory in all spaces, 128 bytes from lane to lane: of ordinary accesses the lint
+ * says what is wrong there, of the others nothing. */
+static void test_instructions_and_spaces(void **state)
+{
+    static const struct { const char *space, *name, *rule; } spaces[] = {
+        { "", "", "strided" },
+        { ".global", "global ", "strided" },
+        { ".shared", "shared ", "bank-conflict" },
+        { ".shared::cta", "shared ", "bank-conflict" },
+        { ".shared::cluster", "shared ", "bank-conflict" },
+        { ".local", NULL, NULL },
+        { ".const", NULL, NULL },
+        { ".param", NULL, NULL },
+        { ".param::entry", NULL, NULL },
+        { ".param::func", NULL, NULL },
+    };
+    static const struct { const char *before, *after, *noun; uint32_t bytes; } forms[] = {
+        { "ld", ".u32 %r2, [%rd3]", "load", 4 },
+        { "ld.weak", ".b16 %rs1, [%rd3]", "load", 2 },
+        { "ld.relaxed.gpu", ".u32 %r2, [%rd3]", "load", 4 },
+        { "ld.acquire.cluster", ".u64 %rd2, [%rd3]", "load", 8 },
+        { "ld.mmio.relaxed.sys", ".u32 %r2, [%rd3]", "load", 4 },
+        { "ld.volatile", ".u32 %r2, [%rd3]", "load", 4 },
+        { "ld", ".L1::no_allocate.L2::128B.v2.u32 {%r2, %r3}, [%rd3]", "load", 8 },
+        { "st", ".u8 [%rd3], %rs1", "store", 1 },
+        { "st.weak", ".v4.b32 [%rd3], {%r2, %r3, %r2, %r3}", "store", 16 },
+        { "st.release.gpu", ".u32 [%rd3], %r2", "store", 4 },
+        { "st.volatile", ".u32 [%rd3], %r2", "store", 4 },
+        { "atom", ".add.u32 %r2, [%rd3], 1", "atomic", 4 },
+        { "atom.acq_rel.cluster", ".cas.b64 %rd2, [%rd3], 1, 2", "atomic", 8 },
+        { "atom", ".v2.f32.add {%r2, %r3}, [%rd3], {%r2, %r3}", "atomic", 8 },
+        { "red", ".add.u32 [%rd3], 1", "atomic", 4 },
+        { "red.relaxed.gpu", ".add.noftz.bf16 [%rd3], %rs1", "atomic", 2 },
+        { "red", ".add.noftz.f16x2 [%rd3], %r2", "atomic", 4 },
+        { "red", ".v2.add.noftz.bf16x2 [%rd3], {%r2, %r3}", "atomic", 8 },
+        { "st.async", ".mbarrier::complete_tx::bytes.u32 [%rd3], %r2, [%rd1]", NULL, 0 },
+        { "st.async.weak", ".mbarrier::complete_tx::bytes.v2.u32 [%rd3], {%r2, %r3}, [%rd1]", NULL,
+          0 },
+        { "st.async.release.gpu", ".u32 [%rd3], %r2", NULL, 0 },
+        { "st.bulk.weak", " [%rd3], %rd1, 0", NULL, 0 },
+        { "red.async.relaxed.cluster", ".mbarrier::complete_tx::bytes.add.u32 [%rd3], %r2, [%rd1]",
+          NULL, 0 },
+        { "cp.async.ca", ".global [%rd3], [%rd3], 4", NULL, 0 },
+        { "cp.async.bulk", ".global.mbarrier::complete_tx::bytes [%rd3], [%rd3], 16, [%rd1]", NULL,
+          0 },
+        { "multimem.ld_reduce.relaxed.gpu", ".add.u32 %r2, [%rd3]", NULL, 0 },
+        { "multimem.st", ".u32 [%rd3], %r2", NULL, 0 },
+        { "multimem.red.relaxed.gpu", ".add.u32 [%rd3], %r2", NULL, 0 },
+        { "ldu", ".u32 %r2, [%rd3]", NULL, 0 },
+        { "prefetch", ".L1 [%rd3]", NULL, 0 },
+        { "ldmatrix.sync.aligned.m8n8.x1", ".b16 {%r2}, [%rd3]", NULL, 0 },
+    };
+    static const char *const loads[] = { "ld.param.u64", "ld.param::entry.u64",
+                                         "ld.weak.param.u64" };
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(forms); i++) {
+        for (size_t k = 0; k < SHPOOL_ARRAY_COUNT(spaces); k++) {
+            const int is_read = (forms[i].noun != NULL) && (spaces[k].rule != NULL);
+            char      subject[64];
+            found     last;
+
+            if ((forms[i].noun != NULL) && (strcmp(forms[i].noun, "atomic") == 0) && (k > 4)) {
+                continue; /* PTX has none */
+            }
+            last = lint_access("ld.param.u64", 128, forms[i].before, spaces[k].space,
+                               forms[i].after);
+            assert_int_equal(last.count, is_read);
+            if (is_read) {
+                (void)snprintf(subject, sizeof(subject), "1 %s%s of %u byte", spaces[k].name,
+                               forms[i].noun, forms[i].bytes);
+                assert_string_equal(last.rule, spaces[k].rule);
+                assert_ptr_equal(strstr(last.message, subject), last.message);
+                assert_int_equal(last.bytes, forms[i].bytes);
+            }
+        }
+    }
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(loads); i++) { /* parameters are uniform */
+        assert_int_equal(lint_access(loads[i], 4, "ld", ".global", ".u32 %r2, [%rd3]").count, 0);
+    }
+}
+
+/* ---- records ---- */
+
+typedef enum record_order { LOADED, COPIED_AT_ONCE, COPIED_BY_FIELD } record_order;
+
+/* A kernel that loads the fields of a record, one after the other, and perhaps stores them. */
+static const char *record_kernel(const uint32_t *bytes, uint32_t fields, uint32_t record,
+                                 record_order order)
+{
+    static char text[8192];
+    shpool_text to = shpool_text_make(text, sizeof(text));
+
+    shpool_text_add(&to, HEADER ".visible .entry k(.param .u64 k_param_0, .param .u64 k_param_1)\n"
+                         "{\n.reg .b16 %%a<64>, %%b<64>;\n.reg .b32 %%d<64>, %%r<4>;\n"
+                         ".reg .b64 %%h<64>, %%rd<8>;\nld.param.u64 %%rd1, [k_param_0];\n"
+                         "ld.param.u64 %%rd2, [k_param_1];\nmov.u32 %%r1, %%tid.x;\n"
+                         "mul.wide.u32 %%rd3, %%r1, %u;\nadd.s64 %%rd4, %%rd1, %%rd3;\n"
+                         "add.s64 %%rd5, %%rd2, %%rd3;\n", record);
+    for (uint32_t pass = 0; pass < ((order == COPIED_AT_ONCE) ? 2u : 1u); pass++) {
+        uint32_t at = 0;
+
+        for (uint32_t i = 0; i < fields; i++) {
+            const char name = (char)('a' + bytes[i] - 1); /* of registers so wide */
+
+            at = (at + bytes[i] - 1) / bytes[i] * bytes[i];
+            if (pass == 0) {
+                shpool_text_add(&to, "ld.global.u%u %%%c%u, [%%rd4+%u];\n", 8 * bytes[i], name, i,
+                                at);
+            }
+            if ((pass == 1) || (order == COPIED_BY_FIELD)) {
+                shpool_text_add(&to, "st.global.u%u [%%rd5+%u], %%%c%u;\n", 8 * bytes[i], at, name,
+                                i);
+            }
+            at += bytes[i];
+        }
+    }
+    shpool_text_add(&to, "ret;\n}\n");
+    return text;
+}
+
+/* Fields of several widths: the widest one's requests count, and words make up the layout. */
+static void test_fields_of_several_widths(void **state)
+{
+    static const struct {
+        uint32_t    bytes[16], fields, record;
+        const char *subject, *layout; /* NULL: another suggestion */
+    } rows[] = {
+        { { 1, 4, 4, 4, 4, 4, 4, 4, 4 }, 9, 36, "9 global loads of 1 to 4 bytes", "word 9" },
+        { { 4, 4, 4, 4, 4, 4, 4, 4, 1 }, 9, 36, "9 global loads of 1 to 4 bytes", "word 9" },
+        { { 4, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2 }, 13, 28, "13 global loads of 2 to 4 bytes",
+          "word 7" },
+        { { 2, 2, 2, 2, 2, 2 }, 6, 12, "6 global loads of 2 bytes", "element 6" },
+        { { 1, 1, 2, 4 }, 4, 12, "4 global loads of 1 to 4 bytes", "word 3" },
+        { { 1, 2, 1 }, 3, 6, "3 global loads of 1 to 2 bytes", "element 6" },
+        { { 8, 4, 4, 8 }, 4, 24, "4 global loads of 4 to 8 bytes", "element 6" },
+        { { 8, 8, 8 }, 3, 24, "3 global loads of 8 bytes", "element 3" },
+        { { 8, 1 }, 2, 24, "2 global loads of 1 to 8 bytes", "word 6" },
+        { { 1, 1, 1 }, 3, 3, "3 global loads of 1 byte", NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        const found last = lint(record_kernel(rows[i].bytes, rows[i].fields, rows[i].record,
+                                              LOADED));
+        char        unit[16] = "";
+        unsigned    units    = 0;
+        const char *layout   = strstr(last.suggestion, "layout.cuh>: ");
+
+        assert_int_equal(last.count, 1);
+        assert_ptr_equal(strstr(last.message, rows[i].subject), last.message);
+        assert_int_equal(layout != NULL, rows[i].layout != NULL);
+        if (layout != NULL) {
+            char said[32];
+
+            assert_int_equal(sscanf(layout, "layout.cuh>: %15s i of record indx is at "
+                                            "shpool_layout_index(indx, i, %u,", unit, &units), 2);
+            (void)snprintf(said, sizeof(said), "%s %u", unit, units);
+            assert_string_equal(said, rows[i].layout);
+        }
+    }
+}
+
+/* Copies: loads wait for stores only where stores lie between them, and __restrict__ helps only
+ * then.  What would be rewritten is said, with the words that this saves; else why it is not. */
+static void test_advice_about_copies(void **state)
+{
+    static const uint32_t words[16] = { 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4 };
+
+    (void)state;
+    for (uint32_t count = 2; count <= 16; count++) {
+        for (int order = COPIED_AT_ONCE; order <= COPIED_BY_FIELD; order++) {
+            const int      by_field = order == COPIED_BY_FIELD;
+            const uint32_t sectors  = (count < 8) ? 4 * count : 32;
+            const char    *ptx = record_kernel(words, count, 4 * count, (record_order)order);
+            const found    last = lint(ptx);
+            char           advice[128], *better;
+            size_t         rewritten;
+
+            assert_int_equal(shpool_coalesce_rewrite(ptx, 0, NULL, &better, NULL, &rewritten),
+                             SHPOOL_OK);
+            shpool_coalesce_free(better);
+            (void)snprintf(advice, sizeof(advice), "shpool_coalesce_rewrite(), which rewrites "
+                           "this: a warp then moves %u words instead of %u; or ", 64 * count,
+                           16 * count * sectors);
+            assert_int_equal(last.count, 1);
+            assert_int_equal(last.level, (by_field || (count > 5)) ? SHPOOL_COALESCE_WARNING
+                                                                   : SHPOOL_COALESCE_NOTE);
+            assert_int_equal(strstr(last.suggestion, "__restrict__") != NULL, by_field);
+            assert_int_equal(strncmp(last.suggestion, advice, strlen(advice)) == 0, rewritten);
+            assert_int_equal(strstr(last.message, "shpool_coalesce_rewrite() leaves this as it is: "
+                                                  "no measurement") != NULL, !rewritten);
+        }
+    }
+}
+
 static void test_rewrite_and_what_stays(void **state)
 {
     static const char *const names[] = { "other", "k" };
@@ -404,6 +648,9 @@ int main(void)
         cmocka_unit_test(test_bank_passes),
         cmocka_unit_test(test_lint_reports),
         cmocka_unit_test(test_lint_is_silent_or_mild),
+        cmocka_unit_test(test_instructions_and_spaces),
+        cmocka_unit_test(test_fields_of_several_widths),
+        cmocka_unit_test(test_advice_about_copies),
         cmocka_unit_test(test_rewrite_and_what_stays),
         cmocka_unit_test(test_bad_input_is_named),
     };

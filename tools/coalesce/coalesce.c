@@ -25,6 +25,7 @@ static const char usage_text[] =
     "  -d, --sources FOLDER   allow excerpts from files below FOLDER, not only near the inputs\n"
     "  -e, --fail-on LEVEL    exit with 1 if there is a finding of this level or above\n"
     "  -f, --force            rewrite all records for which it is legal, even if it may be slower\n"
+    "      --headers          also print findings in headers of the system and of shpool\n"
     "  -j, --json             print the findings as JSON\n"
     "  -l, --level LEVEL      print findings of this level or above: warning, note, remark [note]\n"
     "  -o, --output FILE      write the PTX to FILE; lint: the findings\n"
@@ -100,7 +101,7 @@ static int is_folder(const char *path)
     return (stat(path, &what) == 0) && S_ISDIR(what.st_mode);
 }
 
-enum { NO_LOADS = 256, NO_STORES, NO_COPIES, NO_ROWS };
+enum { NO_LOADS = 256, NO_STORES, NO_COPIES, NO_ROWS, HEADERS };
 
 static const struct option long_options[] = {
     { "block", required_argument, NULL, 'b' },   { "colour", required_argument, NULL, 'c' },
@@ -111,7 +112,7 @@ static const struct option long_options[] = {
     { "remarks", no_argument, NULL, 'r' },       { "sarif", no_argument, NULL, 'S' },
     { "skip", required_argument, NULL, 's' },    { "no-loads", no_argument, NULL, NO_LOADS },
     { "no-stores", no_argument, NULL, NO_STORES }, { "no-copies", no_argument, NULL, NO_COPIES },
-    { "no-rows", no_argument, NULL, NO_ROWS },
+    { "no-rows", no_argument, NULL, NO_ROWS },   { "headers", no_argument, NULL, HEADERS },
     { "verbose", no_argument, NULL, 'v' },       { "help", no_argument, NULL, 'h' },
     { "version", no_argument, NULL, 'V' },       { NULL, 0, NULL, 0 },
 };
@@ -157,6 +158,7 @@ static int take_option(int c, tool_options *options)
     case 'o': options->output = optarg; return 0;
     case 'r': options->request.remarks = 1; return 0;
     case 'v': options->verbose = 1; return 0;
+    case HEADERS: options->headers = 1; return 0;
     case NO_LOADS: plan->no_loads = 1; return 0;
     case NO_STORES: plan->no_stores = 1; return 0;
     case NO_COPIES: plan->no_copies = 1; return 0;

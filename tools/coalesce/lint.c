@@ -101,7 +101,8 @@ static int compile(const tool_options *options, const char *path, char *ptx,
 
 /* The PTX of a .cu file is in a temporary file only until it is read: a signal that ends the
  * program waits that long. */
-static int lint_cuda(const tool_options *options, const char *path, coalesce_report *report)
+static int lint_cuda(const tool_options *options, const char *path, const ptx_request *request,
+                     coalesce_report *report)
 {
     char     ptx[PATH_MAX];
     char    *text  = NULL;
@@ -123,7 +124,7 @@ static int lint_cuda(const tool_options *options, const char *path, coalesce_rep
         (void)unlink(ptx);
     }
     tool_signals_restore(&signals);
-    return (status != TOOL_OK) ? status : lint_text(ptx, text, bytes, &options->request, report);
+    return (status != TOOL_OK) ? status : lint_text(ptx, text, bytes, request, report);
 }
 
 static int lint_file(const tool_options *options, const char *path, coalesce_report *report)
@@ -131,14 +132,16 @@ static int lint_file(const tool_options *options, const char *path, coalesce_rep
     ptx_request request = options->request;
 
     if (has_ending(path, ".ptx")) {
-        request.file = path;
+        request.file     = path;
+        request.rewriter = "shpool-coalesce rewrite";
         return lint_ptx(path, &request, report);
     }
     if (has_ending(path, ".ll") || has_ending(path, ".bc")) {
         return tool_lint_llvm(path, &options->request, report);
     }
     if (has_ending(path, ".cu") || has_ending(path, ".cpp") || has_ending(path, ".cc")) {
-        return lint_cuda(options, path, report);
+        request.rewriter = "shpool-coalesce nvcc";
+        return lint_cuda(options, path, &request, report);
     }
     return tool_failed("%s: the name must end in .cu, .ptx, .ll or .bc", path);
 }
@@ -167,7 +170,6 @@ static int print_text(const tool_options *options, const coalesce_report *report
         const coalesce_text_options text = {
             .excerpts = terminal || (options->colour > 0),
             .colour = (options->colour > 0) || ((options->colour < 0) && terminal),
-            .least = options->least,
             .folder = (const char *const *)folders.path,
             .folders = folders.count,
         };
@@ -217,30 +219,6 @@ static int write_text(const tool_options *options, const ptx_out *text, FILE *st
     return TOOL_OK; /* tool_leave() flushes stdout */
 }
 
-/* Findings below the level are dropped: JSON and SARIF show what the text would. */
-static void drop_below(coalesce_report *report, coalesce_level least)
-{
-    size_t kept = 0;
-
-    for (size_t i = 0; i < report->count; i++) {
-        const coalesce_finding finding = report->finding[i];
-
-        if (finding.level >= least) { /* exchanged, so that fini() frees all */
-            report->finding[i]      = report->finding[kept];
-            report->finding[kept++] = finding;
-        }
-    }
-    report->capacity = report->count;
-    for (size_t i = kept; i < report->count; i++) {
-        free(report->finding[i].place.file);
-        free(report->finding[i].inlined_at.file);
-        free(report->finding[i].function);
-        free(report->finding[i].message);
-        free(report->finding[i].suggestion);
-    }
-    report->count = kept;
-}
-
 /* nvcc writes absolute paths.  Below the current folder they become relative, as compilers print
  * them and CI services look them up in the repository. */
 static void shorten_paths(coalesce_report *report)
@@ -276,10 +254,13 @@ static int deliver(const tool_options *options, coalesce_report *report, FILE *s
 
     shorten_paths(report);
     coalesce_report_sort(report);
+    if (!options->headers && !report->out_of_memory) {
+        coalesce_report_drop_headers(report, options->least, "--headers");
+    }
     for (size_t i = 0; i < report->count; i++) {
         failed |= (options->fail_on >= 0) && ((int)report->finding[i].level >= options->fail_on);
     }
-    drop_below(report, options->least);
+    coalesce_report_drop_below(report, options->least);
     status = report_to_text(options, report, terminal, &text)
                  ? write_text(options, &text, stream)
                  : tool_failed("memory ran out: no findings are printed");

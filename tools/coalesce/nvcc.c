@@ -38,8 +38,8 @@ static size_t split_lines(char *lines, const char *skip[TOOL_MOST_SKIPS])
     return count;
 }
 
-/* Letters: f force, v verbose, r remarks, l s c w: kinds that are left out; then x,y,z of the
- * block. */
+/* Letters: f force, v verbose, r remarks, h headers, l s c w: kinds that are left out; then x,y,z
+ * of the block. */
 static ptx_request request_from(const char *letters)
 {
     const char *numbers = letters + strcspn(letters, "0123456789");
@@ -61,9 +61,12 @@ static void tell(const char *path, const char *letters, coalesce_report *report,
     if (report->out_of_memory) {
         (void)tool_failed("%s: no memory to rewrite it: left as it is", path);
     } else if (strchr(letters, 'r') != NULL) {
-        const coalesce_text_options options = { .least = COALESCE_REMARK };
+        const coalesce_text_options options = { 0 };
 
         coalesce_report_sort(report);
+        if (strchr(letters, 'h') == NULL) {
+            coalesce_report_drop_headers(report, COALESCE_REMARK, "--headers");
+        }
         (void)coalesce_report_text(report, &options, stderr);
     }
     if (strchr(letters, 'v') != NULL) {
@@ -227,10 +230,11 @@ static void letters_of(const tool_options *options, char letters[32])
 {
     const coalesce_options *plan = &options->request.plan;
 
-    (void)snprintf(letters, 32, "%s%s%s%s%s%s%s%u,%u,%u", plan->force ? "f" : "",
+    (void)snprintf(letters, 32, "%s%s%s%s%s%s%s%s%u,%u,%u", plan->force ? "f" : "",
                    plan->no_loads ? "l" : "", plan->no_stores ? "s" : "",
                    plan->no_copies ? "c" : "", plan->no_rows ? "w" : "",
                    options->request.remarks ? "r" : "", options->verbose ? "v" : "",
+                   options->headers ? "h" : "",
                    plan->block.x, plan->block.y, plan->block.z);
 }
 

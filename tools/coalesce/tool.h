@@ -29,6 +29,7 @@ typedef struct tool_options {
     coalesce_level      least;    /* findings below are not printed */
     int                 fail_on;  /* a coalesce_level; -1: never */
     int                 colour;   /* 0, 1, or -1: on a terminal */
+    int                 headers;  /* also print what lies in headers that are not the user's */
     int                 verbose;
     const char         *output;   /* -o; NULL: none given */
     char *const        *files;
