@@ -207,9 +207,9 @@ SIMT_FN shpool_heap shpool_heap_that_counts(const shpool_pool *pool, shpool_heap
  *                   dynamic shared memory, a part of it, or an array.  The pools have the alignment
  *                   of the plan whatever precedes them: shared_bytes includes the bytes that are
  *                   skipped, at most SHPOOL_SLACK_BYTES.
- * @return the heap.  It is empty if base is not in shared memory or not aligned, if the launch
- *         reserved less than the pool needs or has more threads than planned, or if the pool has
- *         another ABI or binding.  The reason is in the report, if there is one.
+ * @return the heap.  It is empty if base is not in shared memory or not aligned to 16, if the
+ *         launch reserved less than the pool needs or has more threads than planned, or if the pool
+ *         has another ABI or binding.  The reason is in the report, if there is one.
  */
 SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
 {
