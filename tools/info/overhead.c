@@ -25,8 +25,8 @@ static const info_usage usage = {
     "  --allocator NAME|all   allocator to compute [all]\n"
     "  --stats                include the memory for statistics\n"
     "  --json, --help\n"
-    "The column overhead compares shared_bytes with --bytes; with --total and --requests, with the\n"
-    "bytes that the pools can hold.\n"
+    "The column overhead compares shared_bytes with --bytes; with --total and --requests, with\n"
+    "the bytes that the pools can hold.\n"
 };
 
 /* The command line's request. */
