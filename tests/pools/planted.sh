@@ -319,8 +319,8 @@ build_library() { # BUILD
     for file in "$src"/allocators/*/*.c; do
         compile $(cflags_of "$1") -MMD -c "$file" || return 1
     done
-    for file in "$src"/lib/*.c "$src"/tests/pools/heap_model.c "$src"/tests/device/fake/*.c \
-        "$src"/device/*.c "$src"/device/*/*.c; do
+    for file in "$src"/lib/*.c "$src"/coalesce/plan/escape.c "$src"/tests/pools/heap_model.c \
+        "$src"/tests/device/fake/*.c "$src"/device/*.c "$src"/device/*/*.c; do
         compile $(cflags_of "$1") -c "$file" -o "$(object_of "$file")" || return 1
     done
     for file in "$src"/simt/*.c; do # never instrumented: it is the machine
