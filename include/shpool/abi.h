@@ -147,8 +147,8 @@ enum {
                                          1 */
     SHPOOL_FLAG_MEMBERS_MASK  = 1023 << 16,
     SHPOOL_FLAG_REFUSED_SHIFT = 26, /**< view only, bits 26..28: the shpool_refusal of a request.
-                                         In an empty heap always SHPOOL_REFUSED_EMPTY, and word[]
-                                         is the address of the report; or 0, it has no counters */
+                                         An empty heap with counters always has
+                                         SHPOOL_REFUSED_EMPTY, and the report's address in word[] */
     SHPOOL_FLAG_REFUSED_MASK  = 7 << 26
 };
 
