@@ -423,6 +423,17 @@ static shpool_status ask_for(const shpool_allocator *allocator, const shpool_poo
     return SHPOOL_OK;
 }
 
+static shpool_status requests_too_large(const shpool_config *config, const shpool_pool *pool)
+{
+    const int fewer = (pool->scope == SHPOOL_SCOPE_GROUP) && (pool->pools > 1);
+
+    return shpool_error(SHPOOL_ERR_TOO_LARGE, "the requests need a payload of %s%u bytes in %u "
+                        "pool%s of \"%s\", too much for %u bytes of shared memory: plan less at "
+                        "the same time%s", (config->payload_bytes == UINT32_MAX) ? "over " : "",
+                        config->payload_bytes, pool->pools, plural(pool->pools), pool->name,
+                        limit_of(config), fewer ? ", or a larger threads_per_pool" : "");
+}
+
 /* requests: the pools are made for them; the configuration then gets the payload. */
 static shpool_status plan_pool(const shpool_allocator *allocator, const shpool_request *requests,
                                uint32_t n, shpool_config *want, shpool_pool *pool)
@@ -433,7 +444,13 @@ static shpool_status plan_pool(const shpool_allocator *allocator, const shpool_r
         plan_shape(allocator, want, pool);
         status = (n != 0) ? ask_for(allocator, pool, requests, n, want) : SHPOOL_OK;
     }
-    return (status == SHPOOL_OK) ? plan_bytes(allocator, want, pool) : status;
+    if (status == SHPOOL_OK) {
+        status = plan_bytes(allocator, want, pool);
+        if ((status == SHPOOL_ERR_TOO_LARGE) && (n != 0) && !is_empty(allocator, pool->alignment)) {
+            return requests_too_large(want, pool);
+        }
+    }
+    return status;
 }
 
 /* Whether some request of that size is served, from a fresh pool or by spilling. */
@@ -495,7 +512,8 @@ static shpool_status check_request(const shpool_allocator *allocator, const shpo
     if (larger == mine) {
         shpool_text_add(&text, "payload_bytes=%u or ", bytes);
     } else if ((shared | larger) == 0) {
-        shpool_text_add(&text, "no pool in %u bytes of shared memory, but ", limit_of(want));
+        shpool_text_add(&text, "%u bytes of shared memory are too few for it, but ",
+                        limit_of(want));
     } else if (shared == 0) {
         shpool_text_add(&text, "threads_per_pool=%u with payload_bytes=%u or ", larger, bytes);
     }

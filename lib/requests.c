@@ -19,6 +19,8 @@
 
 #include <shpool/impl/report/zones.h>
 
+#define MOST_GRANULES (1ull << 28) /* 4 GiB: what no plan has */
+
 /* The granules of requests of one kind, and how many there are. */
 typedef struct need {
     uint64_t count;
@@ -50,10 +52,15 @@ static need need_of(const shpool_allocator *allocator, const shpool_pool *pool,
     uint32_t align = (request->alignment > SHPOOL_MIN_ALIGNMENT) ? request->alignment
                                                                  : SHPOOL_MIN_ALIGNMENT;
 
+    uint64_t size;
+    uint64_t most;
+
     if ((pool->flags & SHPOOL_FLAG_CHECK) != 0) { /* as shpool_zone_request() */
         bytes = ((bytes + 3u) & ~3ull) + shpool_zone_cost(pool->flags);
     }
-    return (need){ request->count, (bytes + byte_of(allocator, 1) + 15u) / 16u, align / 16u };
+    size = (bytes + byte_of(allocator, 1) + 15u) / 16u;
+    most = MOST_GRANULES / size + 1u; /* more of them are too many as well, and overflow */
+    return (need){ (request->count < most) ? request->count : most, size, align / 16u };
 }
 
 static uint64_t rounded(need one)
@@ -154,6 +161,9 @@ uint64_t shpool_requests_room(const shpool_allocator *allocator, const shpool_po
     const uint32_t entry = byte_of(allocator, 2);
     uint64_t granules;
 
+    if (all.sizes >= MOST_GRANULES) { /* the products below could overflow */
+        return UINT64_MAX;
+    }
     if (byte_of(allocator, 0) == SHPOOL_PACK_ANY) {
         granules = all.sizes + (all.count - 1u) * (all.widest - 1u);
     } else {

@@ -48,7 +48,7 @@
 #define SHPOOL_WAIT_BYTES     16u         /**< waiters' record, after a pool that threads share */
 
 /** Bytes of a region in addition to its area and pools.  The linker aligns dynamic shared memory
- *  only to 16 if static arrays precede it, so shpool_init() aligns the region. */
+ *  only to 16 if static arrays precede it, so shpool_init() aligns the pools. */
 #define SHPOOL_SLACK_BYTES(_alignment) ((_alignment) - SHPOOL_MIN_ALIGNMENT)
 
 /** Return value of every fallible function: 0 is success, errors are negative. */
@@ -147,8 +147,8 @@ enum {
                                          1 */
     SHPOOL_FLAG_MEMBERS_MASK  = 1023 << 16,
     SHPOOL_FLAG_REFUSED_SHIFT = 26, /**< view only, bits 26..28: the shpool_refusal of a request.
-                                         In an empty heap always SHPOOL_REFUSED_EMPTY, and word[]
-                                         is the address of the report; or 0, it has no counters */
+                                         An empty heap with counters always has
+                                         SHPOOL_REFUSED_EMPTY, and the report's address in word[] */
     SHPOOL_FLAG_REFUSED_MASK  = 7 << 26
 };
 

@@ -207,21 +207,22 @@ SIMT_FN shpool_heap shpool_heap_that_counts(const shpool_pool *pool, shpool_heap
  *                   dynamic shared memory, a part of it, or an array.  The pools have the alignment
  *                   of the plan whatever precedes them: shared_bytes includes the bytes that are
  *                   skipped, at most SHPOOL_SLACK_BYTES.
- * @return the heap.  It is empty if base is not in shared memory or not aligned, if the launch
- *         reserved less than the pool needs or has more threads than planned, or if the pool has
- *         another ABI or binding.  The reason is in the report, if there is one.
+ * @return the heap.  It is empty if base is not in shared memory or not aligned to 16, if the
+ *         launch reserved less than the pool needs or has more threads than planned, or if the pool
+ *         has another ABI or binding.  The reason is in the report, if there is one.
  */
 SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
 {
     shpool_status status = shpool_init_status(pool, base);
     shpool_heap   heap;
     simt_addr     start  = shpool_aligned_start(pool, simt_to_shared(base));
+    simt_addr     area   = simt_to_shared(base) + SHPOOL_AREA_FRONT; /* often a constant */
     uint32_t      fits   = (status == SHPOOL_OK);
 
     SHPOOL_BARRIER(pool->flags); /* other threads may still use a pool that was here before */
     if (status == SHPOOL_OK) {
         if (SHPOOL_HAS_AREA && (pool->area_bytes != 0) && (simt_thread_rank() == 0)) {
-            shpool_area_init(pool, start + SHPOOL_AREA_FRONT);
+            shpool_area_init(pool, area);
         }
     } else if ((pool->abi == SHPOOL_ABI) && (pool->report != NULL) && (simt_thread_rank() == 0)) {
         shpool_note_empty(pool, base, status);
@@ -230,7 +231,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
      * from the kernel's parameters when needed, and take no registers in between. */
     heap = shpool_init_pools(pool, start + pool->area_bytes, fits ? pool->pool_bytes : 0u,
                              fits ? pool->word[0] : 0u, fits ? pool->word[1] : 0u,
-                             (fits && (pool->area_bytes != 0)) ? start + SHPOOL_AREA_FRONT : 0u);
+                             (fits && (pool->area_bytes != 0)) ? area : 0u);
     if (!fits) {
         heap.view.flags &= (uint32_t)SHPOOL_FLAG_NAMED;
         if ((status != SHPOOL_ERR_ABI) && (status != SHPOOL_ERR_BINDING)) {

@@ -70,7 +70,8 @@ SIMT_FN uint32_t shpool_wait_attempts(shpool_heap heap, size_t bytes, uint32_t a
  *
  * A request that no free can serve is tried once, past the line: one of more than `largest` bytes
  * of the plan, one of an alignment above the pool's, one in a pool that no other thread uses.  The
- * report then says why (shpool_report_data.refused), except for the last one.
+ * report then says why (shpool_report_data.refused), except for the last one.  An aligned request
+ * of nearly `largest` bytes may use up its attempts.
  *
  * @param [in] bytes     as shpool_malloc()
  * @param [in] attempts  how often to try, or to sleep in place of a try; the last one is a try.  1,

@@ -199,13 +199,16 @@ def _filled(function, spec, want):
 
 def _planner(requests):
     """shpool_plan_requests() for pairs or triples of whole numbers."""
-    kinds = [tuple(kind) for kind in requests]
-    for kind in kinds:
-        if len(kind) not in (2, 3) or not all(
-                isinstance(value, int) and 0 <= value < 1 << 31 for value in kind):
-            raise Error(f"a request is {kind!r}, not (count, bytes) or (count, bytes, alignment), "
-                        f"whole numbers from 0 to {(1 << 31) - 1}")
-    array = (_c.Request * len(kinds))(*kinds)
+    try:
+        kinds = [tuple(kind) for kind in requests]
+    except TypeError:
+        kinds = [()]
+    if not all(len(kind) in (2, 3) for kind in kinds):
+        raise Error(f"requests is {requests!r}, not a list of (count, bytes) or "
+                    "(count, bytes, alignment)")
+    array = (_c.Request * len(kinds))(*(
+        tuple(_c.whole("a number of requests", value, (1 << 31) - 1) for value in kind)
+        for kind in kinds))
     return lambda spec, want, pool: _c.lib().shpool_plan_requests(spec, want, array, len(kinds),
                                                                   pool)
 

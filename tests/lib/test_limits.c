@@ -179,7 +179,7 @@ static void check_proposals(const char *name, const shpool_config *want)
         assert_int_equal(shpool_plan(name, &other, &pool), SHPOOL_OK);
         assert_in_range(want->request_bytes, 1, pool.largest);
     } else if (!share) {
-        assert_detail("no pool in ");
+        assert_detail("too few for it");
     }
     other = *want;
     other.spill = SHPOOL_SPILL_NATIVE;

@@ -290,26 +290,30 @@ static void test_requests_that_cannot_be_planned(void **state)
         { "arena", { 1, 4, 64, 0 }, 1, 0, SHPOOL_ERR_ALIGNMENT, "the pool's alignment, 32" },
         { "arena", { 1, 4, 0, 0 }, 1, 64, SHPOOL_ERR_INVALID, "leave both 0" },
         { "arena:total_bytes=4K", { 1, 4, 0, 0 }, 1, 0, SHPOOL_ERR_INVALID, "leave both 0" },
-        { "arena", { UINT32_MAX, UINT32_MAX, 0, 0 }, 1, 0, SHPOOL_ERR_TOO_LARGE, "would fit" },
+        { "arena", { 9, 4096, 0, 0 }, 1, 0, SHPOOL_ERR_TOO_LARGE, "a larger threads_per_pool" },
+        { "freelist", { 1u << 31, UINT32_MAX, 0, 0 }, 2, 0, SHPOOL_ERR_TOO_LARGE, "over 42949" },
         { "arena:what=1", { 1, 4, 0, 0 }, 1, 0, SHPOOL_ERR_SPEC, "what" },
         { "t_block", { 1, 4, 0, 0 }, 1, 0, SHPOOL_ERR_UNSUPPORTED, "SHPOOL_PACKS_t_block" },
         { "t_null", { 1, 4, 0, 0 }, 1, 0, SHPOOL_ERR_UNSUPPORTED, "serves no request" },
         { "t_native", { 9, 1u << 30, 16, 0 }, 1, 0, SHPOOL_OK, "" },
     };
-    const shpool_allocator *arena;
+    const shpool_allocator *found;
     shpool_config want = want_of(32, 0);
     shpool_pool pool;
 
     (void)state;
-    if (shpool_allocator_find("arena", &arena) != SHPOOL_OK) {
+    if ((shpool_allocator_find("arena", &found) != SHPOOL_OK) ||
+        (shpool_allocator_find("freelist", &found) != SHPOOL_OK)) {
         skip();
     }
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        const shpool_request both[2] = { rows[i].request, rows[i].request };
+
         memset(&pool, 0xff, sizeof(pool));
         want.alignment = (rows[i].spec[0] == 't') ? 16 : 32; /* the fakes align to 16 */
         want.payload_bytes = rows[i].payload;
-        assert_int_equal(shpool_plan_requests(rows[i].spec, &want, &rows[i].request, rows[i].n,
-                                              &pool), rows[i].status);
+        assert_int_equal(shpool_plan_requests(rows[i].spec, &want, both, rows[i].n, &pool),
+                         rows[i].status);
         if (rows[i].status != SHPOOL_OK) {
             assert_detail(rows[i].detail);
             assert_true(is_zeroed(&pool, sizeof(pool)));

@@ -236,6 +236,10 @@ SIMT_FN void call_body(const shpool_pool *pool, void *base, call_case c, CALL_EN
 
         CALL_EXPECT(env, none == NULL);
     }
+    if ((c.flags & CALL_ALIGNS) != 0) {
+        CALL_EXPECT(env, call_make(c.call, heap, lanes, NULL, 2u * c.alignment, 1, 1u << 30) ==
+                             NULL);
+    }
     call_verify(ptr, first, env);
     CALL_EXPECT(env, call_free(c.form, heap, lanes, ptr, mbar) == SHPOOL_FREE_OK);
     simt_barrier();
@@ -302,7 +306,8 @@ static inline uint32_t call_groups(uint32_t who, uint32_t threads)
 static inline uint32_t call_failures(const call_case *c, uint32_t threads)
 {
     return call_groups(c->who, threads) * (((c->most == ~0u) ? CALL_VAIN : CALL_VAIN + 1u) +
-                                           (c->fresh == 0) + (c->full == 0));
+                                           ((c->flags & CALL_ALIGNS) != 0) + (c->fresh == 0) +
+                                           (c->full == 0));
 }
 
 /* Of those, requests that no free could have made succeed. */

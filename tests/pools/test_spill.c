@@ -293,42 +293,6 @@ static void test_both_levels_exhausted(void **state)
     }
 }
 
-/* ---- shared memory only ---- */
-
-static void shared_kernel(void *arg)
-{
-    trial      *p    = (trial *)arg;
-    shpool_heap heap = trial_init(p);
-
-    EXPECT(p, shpool_malloc_shared(heap, p->pool.largest + 1u) == NULL);
-    EXPECT(p, shpool_aligned_malloc(heap, 2u * p->pool.alignment, 1) == NULL);
-    shpool_fini(heap);
-}
-
-static void test_what_never_spills_is_counted_when_it_fails(void **state)
-{
-    static const char *const options[] = { ":spill=arena", ":spill=native",
-                                           ":spill=native,stats=1" };
-
-    (void)state;
-    for (size_t i = 0; i < 3u * shpool_allocator_count(); i++) {
-        const shpool_allocator *allocator = shpool_allocator_get(i / 3u);
-
-        if (((allocator->caps & SHPOOL_CAP_NONE) != 0) ||
-            ((i % 3u == 0) && (allocator->scope == SHPOOL_SCOPE_CLUSTER))) {
-            continue;
-        }
-        trial_open(&t, allocator, options[i % 3u], 1, 200, 16);
-        trial_run(&t, shared_kernel);
-        assert_int_equal(t.report.failures, 2);
-        assert_int_equal(t.report.refusals, 2);
-        assert_int_equal(t.report.spills, 0);
-        assert_int_equal(t.report.refused.reason, SHPOOL_REFUSED_SIZE);
-        assert_int_equal(t.report.status, SHPOOL_ERR_TOO_LARGE);
-        trial_close(&t);
-    }
-}
-
 /* ---- check=1: bad frees of what was spilled, the neighbour's slot among them ---- */
 
 static void bad_kernel(void *arg)
@@ -525,7 +489,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_slot_is_used_to_its_last_granule),
         cmocka_unit_test(test_a_refusal_is_quick_until_a_free),
         cmocka_unit_test(test_both_levels_exhausted),
-        cmocka_unit_test(test_what_never_spills_is_counted_when_it_fails),
         cmocka_unit_test(test_bad_frees_of_spilled_memory_are_refused),
         cmocka_unit_test(test_slots_come_back_in_fini),
         cmocka_unit_test(test_a_pool_at_address_0_is_like_any_other),

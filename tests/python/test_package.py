@@ -89,7 +89,8 @@ class Plans(unittest.TestCase):
         self.assertEqual(pool.largest, 16384)
         pool = shpool.plan("arena", block_threads=1, alignment=64, requests=[(3, 100, 64), [1, 4]])
         self.assertGreaterEqual(pool.largest, 3 * 128 + 16)
-        for wrong in ([], [(1,)], [(0, 4)], [(1, 2.5)], [(1 << 32, 4)], [(1, 4, 32)]):
+        for wrong in ([], 5, [5], [(1,)], [(0, 4)], [(1, 2.5)], [(True, 4)], [(1 << 32, 4)],
+                      [(1, 4, 32)]):
             with self.assertRaises(shpool.Error):
                 shpool.plan("arena", block_threads=1, requests=wrong)
         with self.assertRaisesRegex(shpool.Error, "leave both 0"):

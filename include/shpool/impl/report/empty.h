@@ -14,9 +14,14 @@ static inline void shpool_explain_size(const shpool_pool *pool, const shpool_ref
                                        const char *first)
 {
     char slot[64] = "";
+    char fewer[96] = "";
 
     if (pool->spill_bytes != 0) {
         (void)snprintf(slot, sizeof(slot), ", spill=arena at most %u", pool->spill_bytes);
+    }
+    if (pool->scope == SHPOOL_SCOPE_GROUP) {
+        (void)snprintf(fewer, sizeof(fewer), ", or for more threads each: a plan with "
+                       "request_bytes=%llu says for how many", refused->bytes);
     }
     if (pool->largest == 0) {
         (void)shpool_error(SHPOOL_ERR_TOO_LARGE, "%s: \"%s\" has no memory in the block, and calls "
@@ -25,11 +30,10 @@ static inline void shpool_explain_size(const shpool_pool *pool, const shpool_ref
         (void)shpool_error(SHPOOL_ERR_TOO_LARGE, "%s: a pool serves at most %u bytes%s; no block "
                            "has more than 227 KiB", first, pool->largest, slot);
     } else {
-        (void)shpool_error(SHPOOL_ERR_TOO_LARGE, "%s: a pool serves at most %u bytes%s; plan %u "
-                           "pool%s with payload_bytes=%llu, or fewer pools; a plan with "
-                           "request_bytes=%llu names the threads_per_pool for it", first,
-                           pool->largest, slot, pool->pools, (pool->pools == 1u) ? "" : "s",
-                           refused->bytes * pool->pools, refused->bytes);
+        (void)shpool_error(SHPOOL_ERR_TOO_LARGE, "%s: a pool serves at most %u bytes%s; plan the "
+                           "%u pool%s with payload_bytes=%llu%s", first, pool->largest, slot,
+                           pool->pools, (pool->pools == 1u) ? "" : "s",
+                           refused->bytes * pool->pools, fewer);
     }
 }
 
