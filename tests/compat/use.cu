@@ -141,7 +141,7 @@ KERNEL kernel(void *argument)
 struct glob_arguments {
     arguments   a;       /* bytes: of the heap */
     std::byte  *heap;
-    std::size_t largest; /* largest allocation of an empty share */
+    std::size_t share;   /* bytes of a thread's share */
     int         join;    /* no pool_init: the heap is as the launch before left it */
     void       *left;    /* an allocation that each launch passes to the next */
 };
@@ -197,8 +197,8 @@ KERNEL glob_kernel(void *argument)
     simt_global_add32(&g->a.done, 1);
 }
 
-/* One thread allocates all of its share in one piece: nothing else is allocated in it, and free
- * pieces are merged.  The thread does not free it. */
+/* One thread allocates all of its share in one piece, 31 parts in 32 or more: nothing else is
+ * allocated in it, and free pieces are merged.  The thread does not free it. */
 KERNEL glob_rest_kernel(void *argument)
 {
     glob_arguments *g = static_cast<glob_arguments *>(argument);
@@ -210,7 +210,15 @@ KERNEL glob_rest_kernel(void *argument)
         if (g->join) {
             glob_pool::pfree(g->left);
         }
-        g->left = glob_pool::pmalloc(g->largest);
+        std::size_t all = 0;
+        for (std::size_t more = 1u << 25; more > 0; more /= 2u) {
+            void *p = glob_pool::pmalloc(all + more);
+
+            all += (p != nullptr) ? more : 0;
+            glob_pool::pfree(p);
+        }
+        expect(&g->a, (all <= g->share) && (all >= g->share - g->share / 32 - 512));
+        g->left = glob_pool::pmalloc(all);
         expect(&g->a, g->left != nullptr);
         glob_pool::pfree(static_cast<char *>(g->left) + 8);
         glob_pool::pfree(g);
@@ -238,18 +246,18 @@ static bool glob_all(glob_arguments *g, uint32_t blocks)
     g->heap += 3; /* begins 13 bytes on */
     g->a.bytes = HEAP - 3;
     for (int round = 0; round < 5; round++) { /* each round starts again */
-        g->largest = SHARE - 20;
-        right      = glob_launch(glob_kernel, blocks, THREADS, g, 0) && right;
-        right      = glob_launch(glob_rest_kernel, blocks, THREADS, g, 0) && right;
-        right      = glob_launch(glob_rest_kernel, blocks, THREADS, g, 1) && right;
-        right      = glob_launch(glob_rest_kernel, 1, THREADS, g, 0) && right;
+        g->share = SHARE;
+        right    = glob_launch(glob_kernel, blocks, THREADS, g, 0) && right;
+        right    = glob_launch(glob_rest_kernel, blocks, THREADS, g, 0) && right;
+        right    = glob_launch(glob_rest_kernel, blocks, THREADS, g, 1) && right;
+        right    = glob_launch(glob_rest_kernel, 1, THREADS, g, 0) && right;
 
         /* one share, one lock, for all threads of the grid */
-        g->largest = SHARES - 20;
-        g->left    = nullptr;
-        right      = glob_launch(glob_kernel, 1, 1, g, 0) && right;
-        right      = glob_launch(glob_kernel, 4, 2 * THREADS, g, 1) && right;
-        right      = glob_launch(glob_rest_kernel, blocks, THREADS, g, 1) && right;
+        g->share = SHARES;
+        g->left  = nullptr;
+        right    = glob_launch(glob_kernel, 1, 1, g, 0) && right;
+        right    = glob_launch(glob_kernel, 4, 2 * THREADS, g, 1) && right;
+        right    = glob_launch(glob_rest_kernel, blocks, THREADS, g, 1) && right;
     }
     return right;
 }

@@ -93,6 +93,7 @@ static void do_aligned(actor *a, heap_slot *slot, size_t bytes, size_t alignment
     if ((alignment == 0) || ((alignment & (alignment - 1u)) != 0) ||
         (alignment > a->p->pool.alignment)) {
         EXPECT(a, shpool_aligned_malloc(a->heap, alignment, bytes) == NULL);
+        heap_model_count_malloc(&a->p->model, 0);
         return;
     }
     got = trial_malloc(a->p, a->heap, slot, bytes, (uint32_t)alignment, a->tag++);
