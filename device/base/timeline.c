@@ -522,20 +522,24 @@ static shpool_status join_captured(const shpool_timelines *table, shpool_stream 
     const shpool_driver *cu = table->device->cu;
     shpool_event event = NULL;
     cu_result result;
+    int left;
+    shpool_status status = SHPOOL_OK;
 
     if (!shpool_device_same_capture(table->device, user, stream)) {
         return shpool_error(SHPOOL_ERR_CAPTURE, "a stream that captures a graph uses the memory: "
                             "free it on a stream of that capture, or after the capture");
     }
+    status = shpool_device_enter(table->device, &left);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
     result = cu->event_create(&event, CU_EVENT_DISABLE_TIMING);
-    if (result != CU_SUCCESS) {
-        return shpool_driver_failed(cu, "cuEventCreate", result);
-    }
-    result = cu->event_record(event, user);
     if (result == CU_SUCCESS) {
-        result = cu->stream_wait(stream, event, 0);
+        result = cu->event_record(event, user);
+        result = (result == CU_SUCCESS) ? cu->stream_wait(stream, event, 0) : result;
+        (void)cu->event_destroy(event);
     }
-    (void)cu->event_destroy(event);
+    shpool_device_leave(table->device, left);
     return (result == CU_SUCCESS) ? SHPOOL_OK
                                   : shpool_driver_failed(cu, "an event of a capture", result);
 }
@@ -547,20 +551,12 @@ static shpool_status join(shpool_timelines *table, shpool_stream user, shpool_st
     shpool_timeline *t;
     uint64_t seq;
     int ordered;
-    int left;
     int captures;
-    shpool_status status = shpool_device_enter(table->device, &left);
+    shpool_status status;
 
-    if (status != SHPOOL_OK) {
-        return status;
-    }
     (void)shpool_device_captures(table->device, user, &captures);
     if (captures) {
-        status = join_captured(table, user, stream);
-    }
-    shpool_device_leave(table->device, left);
-    if (captures) {
-        return status;
+        return join_captured(table, user, stream);
     }
     status = shpool_timeline_lock(table, user, &t);
     if (status != SHPOOL_OK) {

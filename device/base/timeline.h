@@ -85,7 +85,8 @@ typedef struct shpool_timelines {
     _Atomic(shpool_timeline *) all; /* release: a new one is initialised; acquire: threads that walk
                                        it */
     atomic_uint count;
-    atomic_int captures;    /* declared and open: only then are streams queried */
+    atomic_int captures;    /* pools for graphs that are open: only then does each malloc ask
+                               whether its stream captures */
     _Atomic uint64_t events_recorded;
 } shpool_timelines;
 
@@ -236,7 +237,7 @@ void shpool_timeline_uses_free(shpool_timeline_use *use);
 /* Whether shpool_timeline_order() would succeed. */
 int shpool_timeline_can_order(shpool_timeline *timeline, uint64_t seq);
 
-/* Whether a capture is open and the stream takes part in one.  Also 1, with the driver's error, if
+/* Whether the stream captures; the legacy stream cannot.  Also 1, with the driver's error, if
  * unknown: treating a stream as capturing is harmless. */
 cu_result shpool_timeline_captures(const shpool_timelines *table, shpool_stream stream,
                                    int *captures_p);

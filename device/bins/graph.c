@@ -103,6 +103,7 @@ int bins_graph_malloc(bins_self *bins, size_t need, shpool_stream stream, void *
     if (*status_p != SHPOOL_OK) {
         return 1;
     }
+    shpool_device_hold();
     shpool_mutex_lock(&bins->lock);
     graph = open_graph(bins, shpool_device_capture_of(bins->lanes.device, stream));
     if (graph != NULL) {
@@ -120,6 +121,7 @@ int bins_graph_malloc(bins_self *bins, size_t need, shpool_stream stream, void *
         }
     }
     shpool_mutex_unlock(&bins->lock);
+    shpool_device_restore(bins->lanes.device);
     if (refused) {
         *status_p = bins_out_of_memory(bins, need);
     }

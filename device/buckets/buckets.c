@@ -183,9 +183,11 @@ static shpool_status buckets_malloc(void *self, size_t bytes, shpool_stream stre
     }
     shpool_spin_unlock(&t->lock);
     stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream;
+    shpool_device_hold();
     shpool_mutex_lock(&b->lock);
     status = find(b, bytes, t, stream, &node);
     shpool_mutex_unlock(&b->lock);
+    shpool_device_restore(b->lanes.device);
     if (status == SHPOOL_OK) {
         *ptr_p = (void *)(uintptr_t)node->ptr;
     }
