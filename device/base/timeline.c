@@ -311,23 +311,38 @@ static void set_gone(shpool_timelines *table, shpool_timeline *t, int record)
     }
 }
 
-/* A stream that is not stable, seen by this thread before: still the same one?  NULL: no; else
- * locked. */
-static shpool_timeline *lock_seen(const shpool_timelines *table, shpool_stream stream)
+static shpool_timeline *lock_incarnation(const shpool_timeline_seen *seen)
 {
-    const shpool_timeline_seen *seen = shpool_timeline_slot(table, stream);
-    unsigned long long id;
-
-    if ((seen->table != table->id) || (seen->stream != stream) || (seen->id == 0) ||
-        (ask_id(table, stream, &id) != SHPOOL_OK) || ((seen->id != id) && (id != ID_UNKNOWN))) {
-        return NULL;
-    }
     shpool_spin_lock(&seen->timeline->lock);
     if (seen->timeline->incarnation == seen->incarnation) {
         return seen->timeline;
     }
     shpool_spin_unlock(&seen->timeline->lock);
     return NULL;
+}
+
+/* A stream that is not stable, seen by this thread before: still the same one?  NULL: no; else
+ * locked.  A free that records no event need not ask. */
+static shpool_timeline *lock_seen(const shpool_timelines *table, shpool_stream stream, int frees)
+{
+    const shpool_timeline_seen *seen = shpool_timeline_slot(table, stream);
+    shpool_timeline *t;
+    unsigned long long id;
+
+    if ((seen->table != table->id) || (seen->stream != stream) || (seen->id == 0)) {
+        return NULL;
+    }
+    if (frees && (seen->id != ID_UNKNOWN)) {
+        t = lock_incarnation(seen);
+        if ((t == NULL) || (t->wanted == 0)) {
+            return t;
+        }
+        shpool_spin_unlock(&t->lock);
+    }
+    if ((ask_id(table, stream, &id) != SHPOOL_OK) || ((seen->id != id) && (id != ID_UNKNOWN))) {
+        return NULL;
+    }
+    return lock_incarnation(seen);
 }
 
 /* A stable stream is known by its handle; returned locked. */
@@ -382,14 +397,14 @@ static shpool_timeline *lock_or_make(shpool_timelines *table, shpool_stream stre
     return t;
 }
 
-shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream,
+shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream, int frees,
                                         shpool_timeline **timeline_p)
 {
     uint64_t thread = (stream == SHPOOL_STREAM_PER_THREAD) ? shpool_thread_number() : 0;
     unsigned long long id;
     shpool_status status;
 
-    *timeline_p = lock_seen(table, stream);
+    *timeline_p = lock_seen(table, stream, frees);
     if (*timeline_p == NULL) {
         *timeline_p = lock_stable(table, stream, thread);
     }

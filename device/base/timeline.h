@@ -118,7 +118,7 @@ void shpool_timelines_init(shpool_timelines *table, const shpool_device *device,
 /* Destroys the events, frees the lanes.  No thread may be using them. */
 void shpool_timelines_fini(shpool_timelines *table);
 
-shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream,
+shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream, int frees,
                                         shpool_timeline **timeline_p);
 
 /* The lock of what this thread uses is taken: if that was so too often, use the thread's shard
@@ -138,12 +138,8 @@ static inline shpool_timeline_seen *shpool_timeline_slot(const shpool_timelines 
                                   SHPOOL_TIMELINE_SEEN];
 }
 
-/*
- * The timeline of a stream, locked; created if there is none.  NULL is the legacy stream.
- * SHPOOL_ERR_NO_MEMORY; SHPOOL_ERR_CUDA: not a stream.
- */
-static inline shpool_status shpool_timeline_lock(shpool_timelines *table, shpool_stream stream,
-                                                 shpool_timeline **timeline_p)
+static inline shpool_status shpool_timeline_lock_for(shpool_timelines *table, shpool_stream stream,
+                                                     int frees, shpool_timeline **timeline_p)
 {
     shpool_timeline_seen *seen;
 
@@ -161,7 +157,28 @@ static inline shpool_status shpool_timeline_lock(shpool_timelines *table, shpool
         }
         shpool_spin_unlock(&seen->timeline->lock);
     }
-    return shpool_timeline_lock_slow(table, stream, timeline_p);
+    return shpool_timeline_lock_slow(table, stream, frees, timeline_p);
+}
+
+/*
+ * The timeline of a stream, locked; created if there is none.  NULL is the legacy stream.
+ * SHPOOL_ERR_NO_MEMORY; SHPOOL_ERR_CUDA: not a stream.
+ */
+static inline shpool_status shpool_timeline_lock(shpool_timelines *table, shpool_stream stream,
+                                                 shpool_timeline **timeline_p)
+{
+    return shpool_timeline_lock_for(table, stream, 0, timeline_p);
+}
+
+/* The same for a caller that only marks a free before it unlocks, which often saves the questions
+ * to the driver.  The timeline may be that of an earlier stream with this handle, which nobody
+ * retired: its memory is not reused before the host has waited for the device, because the next
+ * request on the handle notices. */
+static inline shpool_status shpool_timeline_lock_to_free(shpool_timelines *table,
+                                                         shpool_stream stream,
+                                                         shpool_timeline **timeline_p)
+{
+    return shpool_timeline_lock_for(table, stream, 1, timeline_p);
 }
 
 /* 1: both belong to one stream, and what was freed on one can be reused on the other. */

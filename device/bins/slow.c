@@ -453,7 +453,7 @@ static shpool_status refuse(const bins_block *block, const void *ptr)
 static shpool_status free_used(bins_self *bins, bins_block *block, shpool_stream stream)
 {
     shpool_timeline *t;
-    shpool_status status = shpool_timeline_lock(&bins->lanes, stream, &t);
+    shpool_status status = shpool_timeline_lock_to_free(&bins->lanes, stream, &t);
 
     if (status != SHPOOL_OK) {
         bins_set_state(block, BINS_LIVE_USED);

@@ -213,7 +213,7 @@ static shpool_status free_node(buckets_self *b, buckets_node *node, shpool_strea
     shpool_status status = shpool_timeline_uses_join(&b->lanes, &node->uses, stream);
 
     if (status == SHPOOL_OK) {
-        status = shpool_timeline_lock(&b->lanes, stream, &t);
+        status = shpool_timeline_lock_to_free(&b->lanes, stream, &t);
     }
     if (status != SHPOOL_OK) {
         return status;
