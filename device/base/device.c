@@ -248,11 +248,6 @@ unsigned long long shpool_device_capture_of(const shpool_device *device, shpool_
     return (status != CU_CAPTURE_STATUS_NONE) ? id : 0;
 }
 
-int shpool_device_same_capture(const shpool_device *device, shpool_stream a, shpool_stream b)
-{
-    return shpool_device_capture_of(device, a) == shpool_device_capture_of(device, b);
-}
-
 static shpool_status legacy_is_off_limits(void)
 {
     return shpool_error(SHPOOL_ERR_CAPTURE, "work on the legacy default stream would end the "

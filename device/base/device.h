@@ -59,12 +59,9 @@ void shpool_device_hold(void);
 cu_result shpool_device_captures(const shpool_device *device, shpool_stream stream,
                                  int *captures_p);
 
-/* The driver's number of the capture that a stream takes part in; 0: none. */
+/* The driver's number of the capture that a stream takes part in; 0: none.  No event may lead from a
+ * stream to one of another number. */
 unsigned long long shpool_device_capture_of(const shpool_device *device, shpool_stream stream);
-
-/* 1: both streams take part in one capture, or neither does in any.  Otherwise no event may lead
- * from one to the other. */
-int shpool_device_same_capture(const shpool_device *device, shpool_stream a, shpool_stream b);
 
 /* SHPOOL_ERR_CAPTURE, with the detail: the stream captures, and `what` cannot serve it. */
 shpool_status shpool_device_no_capture(const shpool_device *device, shpool_stream stream,

@@ -538,9 +538,10 @@ static shpool_status join_captured(const shpool_timelines *table, shpool_stream 
     shpool_event event = NULL;
     cu_result result;
     int left;
-    shpool_status status = SHPOOL_OK;
+    shpool_status status;
 
-    if (!shpool_device_same_capture(table->device, user, stream)) {
+    if (shpool_device_capture_of(table->device, user) !=
+        shpool_device_capture_of(table->device, stream)) {
         return shpool_error(SHPOOL_ERR_CAPTURE, "a stream that captures a graph uses the memory: "
                             "free it on a stream of that capture, or after the capture");
     }
