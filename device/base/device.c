@@ -318,6 +318,22 @@ cu_result shpool_device_wait(const shpool_device *device)
     return (result == CU_SUCCESS) ? device->cu->host_free(page) : result;
 }
 
+shpool_status shpool_device_sync(const shpool_device *device)
+{
+    cu_result result;
+    int left;
+    shpool_status status = shpool_device_enter(device, &left);
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    result = shpool_device_wait(device);
+    shpool_device_leave(device, left);
+    return (result == CU_SUCCESS)
+               ? SHPOOL_OK
+               : shpool_driver_failed(device->cu, "cuMemFree, a wait for the device,", result);
+}
+
 /* ---- memory ---- */
 
 cu_result shpool_device_take(const shpool_device *device, size_t bytes, cu_ptr *ptr_p)

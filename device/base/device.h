@@ -59,16 +59,17 @@ void shpool_device_hold(void);
 cu_result shpool_device_captures(const shpool_device *device, shpool_stream stream,
                                  int *captures_p);
 
-/* The driver's number of the capture that a stream takes part in; 0: none.  No event may lead from a
- * stream to one of another number. */
+/* The driver's number of the capture that a stream takes part in; 0: none.  No event may lead from
+ * a stream to one of another number. */
 unsigned long long shpool_device_capture_of(const shpool_device *device, shpool_stream stream);
 
 /* SHPOOL_ERR_CAPTURE, with the detail: the stream captures, and `what` cannot serve it. */
 shpool_status shpool_device_no_capture(const shpool_device *device, shpool_stream stream,
                                        const char *what);
 
-/* Wait for all work of the device, which must be entered. */
+/* Wait for all work of the device, which must be entered; the other one enters it, and leaves. */
 cu_result shpool_device_wait(const shpool_device *device);
+shpool_status shpool_device_sync(const shpool_device *device);
 
 /* The same without a message, for callers with a lock: the driver's result, or 1: it is current. */
 cu_result shpool_device_enter_result(const shpool_device *device, int *left_p);

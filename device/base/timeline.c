@@ -491,30 +491,20 @@ shpool_status shpool_timeline_stable(shpool_timelines *table, shpool_stream stre
 static shpool_status sync_locked(shpool_timelines *table)
 {
     shpool_timeline *all = atomic_load_explicit(&table->all, memory_order_acquire);
-    cu_result result;
-    int left;
-    shpool_status status = shpool_device_enter(table->device, &left);
+    shpool_status status;
 
-    if (status != SHPOOL_OK) {
-        return status;
-    }
     for (shpool_timeline *t = all; t != NULL; t = t->next) {
         shpool_spin_lock(&t->lock);
         t->snapshot = t->seq;
         shpool_spin_unlock(&t->lock);
     }
-    result = shpool_device_wait(table->device);
-    shpool_device_leave(table->device, left);
-    if (result != CU_SUCCESS) {
-        return shpool_driver_failed(table->device->cu, "cuMemFree, a wait for the device,",
-                                    result);
-    }
-    for (shpool_timeline *t = all; t != NULL; t = t->next) {
+    status = shpool_device_sync(table->device);
+    for (shpool_timeline *t = all; (t != NULL) && (status == SHPOOL_OK); t = t->next) {
         shpool_spin_lock(&t->lock);
         shpool_timeline_set_done(t, t->snapshot);
         shpool_spin_unlock(&t->lock);
     }
-    return SHPOOL_OK;
+    return status;
 }
 
 shpool_status shpool_timelines_sync(shpool_timelines *table)

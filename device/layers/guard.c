@@ -186,25 +186,14 @@ static shpool_status check_both(const guard_layer *l, const shpool_ptr_entry *en
  * recorded, this waits for the whole device. */
 static shpool_status forget_users(guard_layer *l, const shpool_ptr_entry *entry, int wait)
 {
-    cu_result result = CU_SUCCESS;
-    int left;
     shpool_status status;
 
     if (shpool_ptr_hold(&l->shared, entry->ptr) == NULL) {
         return SHPOOL_OK;
     }
     shpool_ptr_release(&l->shared, entry->ptr);
-    if (wait) {
-        status = shpool_device_enter(l->device, &left);
-        if (status != SHPOOL_OK) {
-            return status;
-        }
-        result = shpool_device_wait(l->device);
-        shpool_device_leave(l->device, left);
-    }
-    return (result == CU_SUCCESS) ? shpool_ptr_take(&l->shared, entry->ptr, NULL)
-                                  : shpool_driver_failed(l->device->cu, "cuMemFree, a wait for the "
-                                                         "device,", result);
+    status = wait ? shpool_device_sync(l->device) : SHPOOL_OK;
+    return (status == SHPOOL_OK) ? shpool_ptr_take(&l->shared, entry->ptr, NULL) : status;
 }
 
 static shpool_status inspect(guard_layer *l, const shpool_ptr_entry *entry, shpool_stream stream)

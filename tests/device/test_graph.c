@@ -224,26 +224,6 @@ static void test_the_legacy_stream_is_left_alone_while_a_blocking_stream_capture
     end();
 }
 
-/* The last resort is a wait for the device, which ends no capture. */
-static void test_out_of_memory_ends_no_capture(void **state)
-{
-    void *ptr;
-
-    (void)state;
-    begin_with("bins", CU_STREAM_NON_BLOCKING);
-    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
-    fake_capture_begin(stream);
-    (void)get(allocator, 1000, stream);
-    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
-                     shpool_device_malloc(allocator, 1024 * MIB, SHPOOL_STREAM_LEGACY, &ptr));
-    assert_true(fake_calls(FAKE_CALL_memory_free) + fake_calls(FAKE_CALL_host_free) > 0);
-    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
-                     shpool_device_malloc(allocator, 1024 * MIB, stream, &ptr));
-    (void)fake_capture_end(stream);
-    assert_ok(shpool_device_capture_end(allocator, 1, 2));
-    end();
-}
-
 static void test_a_stream_that_captured_may_be_destroyed_before_the_end(void **state)
 {
     void *ptr;
@@ -592,7 +572,6 @@ int main(void)
         ON_BOTH(test_streams_that_do_not_capture_are_not_affected),
         ON_BOTH(test_a_stream_that_gave_memory_is_not_asked_during_a_capture),
         ON_BOTH(test_the_legacy_stream_is_left_alone_while_a_blocking_stream_captures),
-        ON_BOTH(test_out_of_memory_ends_no_capture),
         ON_BOTH(test_a_stream_that_captured_may_be_destroyed_before_the_end),
         ON_BOTH(test_a_capture_gets_what_is_idle),
         ON_BOTH(test_a_retired_stream_is_not_asked_about_during_a_capture),
