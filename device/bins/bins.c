@@ -137,7 +137,8 @@ static int try_claim_from_home(bins_block *block)
     return claimed;
 }
 
-/* The lane of the malloc is locked by another thread, or the block is not in a lane's care. */
+/* The lane of the malloc was locked by another thread, or the block must be freed under
+ * bins.lock.  No lock is held here. */
 static shpool_status free_elsewhere(bins_self *bins, bins_block *block, void *ptr,
                                     shpool_stream stream)
 {
