@@ -54,10 +54,11 @@ static shpool_status check_driver(const shpool_device *device)
 static shpool_status set_threshold(async_self *a)
 {
     const shpool_device *device = a->lanes.device;
-    int left = shpool_device_relax(device);
-    cu_result result = device->cu->pool_set(a->pool, CU_POOL_RELEASE_THRESHOLD, &a->threshold);
+    cu_result result;
 
-    shpool_device_restore(device, left);
+    shpool_device_relax(device);
+    result = device->cu->pool_set(a->pool, CU_POOL_RELEASE_THRESHOLD, &a->threshold);
+    shpool_device_restore(device);
     return (result == CU_SUCCESS)
                ? SHPOOL_OK
                : shpool_driver_failed(a->lanes.device->cu, "cuMemPoolSetAttribute", result);
@@ -331,10 +332,11 @@ static uint64_t ask(async_self *a, int attribute)
 {
     const shpool_device *device = a->lanes.device;
     uint64_t value = 0;
-    int left = shpool_device_relax(device);
-    cu_result result = device->cu->pool_get(a->pool, attribute, &value);
+    cu_result result;
 
-    shpool_device_restore(device, left);
+    shpool_device_relax(device);
+    result = device->cu->pool_get(a->pool, attribute, &value);
+    shpool_device_restore(device);
     return (result == CU_SUCCESS) ? value : 0;
 }
 
@@ -359,10 +361,10 @@ static shpool_status async_reset_peak(void *self)
     async_self *a = self;
     const shpool_device *device = a->lanes.device;
     uint64_t zero = 0;
-    int left = shpool_device_relax(device);
 
+    shpool_device_relax(device);
     (void)device->cu->pool_set(a->pool, CU_POOL_RESERVED_HIGH, &zero);
-    shpool_device_restore(device, left);
+    shpool_device_restore(device);
     return SHPOOL_OK;
 }
 

@@ -244,18 +244,9 @@ void shpool_torch_release_pool(int device, shpool_torch_pool_id id)
 static int wait_for_all(int device)
 {
     const shpool_device *found;
-    cu_result result;
-    int left;
 
-    if ((shpool_device_get(device, &found) != SHPOOL_OK) ||
-        (shpool_device_enter(found, &left) != SHPOOL_OK)) {
-        return 0;
-    }
-    result = shpool_device_wait(found);
-    shpool_device_leave(found, left);
-    return (result == CU_SUCCESS) ||
-           (shpool_driver_failed(found->cu, "cuMemFree, a wait for the device,",
-                                 result) == SHPOOL_OK);
+    return (shpool_device_get(device, &found) == SHPOOL_OK) &&
+           (shpool_device_sync(found) == SHPOOL_OK);
 }
 
 void *shpool_cupy_malloc(void *param, size_t bytes, int device)

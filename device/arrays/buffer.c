@@ -297,8 +297,8 @@ static shpool_status order_after(const shpool_buffer *waiting, const shpool_buff
     cu_result result;
     shpool_status status;
 
-    if (!shpool_device_same_capture(waiting->device, shpool_context_stream(waiting->context),
-                                    shpool_context_stream(other->context))) {
+    if (shpool_device_capture_of(waiting->device, shpool_context_stream(waiting->context)) !=
+        shpool_device_capture_of(other->device, shpool_context_stream(other->context))) {
         return shpool_error(SHPOOL_ERR_CAPTURE, "the stream of one buffer captures a graph, that "
                             "of the other takes no part in the capture: let it join before");
     }

@@ -97,25 +97,40 @@ void shpool_devices_reset(void)
 
 /* ---- the current context, and the capture mode ---- */
 
-#define PUSHED 1 /* bit of what shpool_device_leave() is to undo; above it, a mode and 1 */
+/* Bits of what shpool_device_leave() is to undo. */
+#define PUSHED  1
+#define RELAXED 2
 
-int shpool_device_relax(const shpool_device *device)
+/* The calling thread's calls that hold its mode, one within the other, and the mode to restore at
+ * the end of the outermost one. */
+static SHPOOL_FAST_TLS struct {
+    unsigned holds;
+    int relaxed; /* 1: the mode is "relaxed", and was `mode` */
+    int mode;
+} capture_mode;
+
+void shpool_device_hold(void)
 {
-    int mode = CU_CAPTURE_MODE_RELAXED;
-
-    if ((device->cu->capture_mode == NULL) || (device->cu->capture_mode(&mode) != CU_SUCCESS) ||
-        (mode == CU_CAPTURE_MODE_RELAXED)) {
-        return 0;
-    }
-    return (mode + 1) * 2;
+    capture_mode.holds++;
 }
 
-void shpool_device_restore(const shpool_device *device, int left)
+void shpool_device_relax(const shpool_device *device)
 {
-    int mode = left / 2 - 1;
+    capture_mode.holds++;
+    if (!capture_mode.relaxed && (device->cu->capture_mode != NULL)) {
+        capture_mode.mode = CU_CAPTURE_MODE_RELAXED;
+        capture_mode.relaxed = (device->cu->capture_mode(&capture_mode.mode) == CU_SUCCESS);
+    }
+}
 
-    if (mode >= 0) {
-        (void)device->cu->capture_mode(&mode);
+void shpool_device_restore(const shpool_device *device)
+{
+    capture_mode.holds--;
+    if ((capture_mode.holds == 0) && capture_mode.relaxed) {
+        capture_mode.relaxed = 0;
+        if (capture_mode.mode != CU_CAPTURE_MODE_RELAXED) {
+            (void)device->cu->capture_mode(&capture_mode.mode);
+        }
     }
 }
 
@@ -134,7 +149,8 @@ static cu_result make_current(const shpool_device *device, int *left_p, const ch
         *left_p = (result == CU_SUCCESS) ? PUSHED : 0;
     }
     if (result == CU_SUCCESS) {
-        *left_p |= shpool_device_relax(device);
+        shpool_device_relax(device);
+        *left_p |= RELAXED;
     }
     return result;
 }
@@ -169,7 +185,9 @@ void shpool_device_leave(const shpool_device *device, int left)
 {
     cu_context dropped;
 
-    shpool_device_restore(device, left);
+    if ((left & RELAXED) != 0) {
+        shpool_device_restore(device);
+    }
     if ((left & PUSHED) != 0) {
         (void)device->cu->context_pop(&dropped);
     }
@@ -177,8 +195,13 @@ void shpool_device_leave(const shpool_device *device, int left)
 
 /* ---- captures ---- */
 
-cu_result shpool_device_captures(const shpool_device *device, shpool_stream stream,
-                                 int *captures_p)
+static int is_legacy(shpool_stream stream)
+{
+    return (stream == NULL) || (stream == SHPOOL_STREAM_LEGACY);
+}
+
+/* The question alone.  The handle of a default stream means the current context's. */
+static cu_result ask(const shpool_device *device, shpool_stream stream, int *captures_p)
 {
     int status = CU_CAPTURE_STATUS_NONE;
     cu_result result = CU_SUCCESS;
@@ -190,21 +213,39 @@ cu_result shpool_device_captures(const shpool_device *device, shpool_stream stre
     return result;
 }
 
+cu_result shpool_device_captures(const shpool_device *device, shpool_stream stream,
+                                 int *captures_p)
+{
+    cu_result result;
+    int left;
+
+    *captures_p = 0;
+    if (!is_legacy(stream) && (stream != SHPOOL_STREAM_PER_THREAD)) {
+        return ask(device, stream, captures_p);
+    }
+    result = shpool_device_enter_result(device, &left);
+    if (result == CU_SUCCESS) {
+        result = ask(device, stream, captures_p);
+        shpool_device_leave(device, left);
+    }
+    return result;
+}
+
 unsigned long long shpool_device_capture_of(const shpool_device *device, shpool_stream stream)
 {
     unsigned long long id = 0;
     int status = CU_CAPTURE_STATUS_NONE;
+    int left = 0;
 
-    if ((device->cu->stream_capture == NULL) ||
-        (device->cu->stream_capture(stream, &status, &id) != CU_SUCCESS)) {
+    if (is_legacy(stream) || (device->cu->stream_capture == NULL) ||
+        ((stream == SHPOOL_STREAM_PER_THREAD) && !shpool_device_enter_quietly(device, &left))) {
         return 0;
     }
+    if (device->cu->stream_capture(stream, &status, &id) != CU_SUCCESS) {
+        status = CU_CAPTURE_STATUS_NONE;
+    }
+    shpool_device_leave(device, left);
     return (status != CU_CAPTURE_STATUS_NONE) ? id : 0;
-}
-
-int shpool_device_same_capture(const shpool_device *device, shpool_stream a, shpool_stream b)
-{
-    return shpool_device_capture_of(device, a) == shpool_device_capture_of(device, b);
 }
 
 static shpool_status legacy_is_off_limits(void)
@@ -217,14 +258,14 @@ static shpool_status legacy_is_off_limits(void)
 shpool_status shpool_device_enter_stream(const shpool_device *device, shpool_stream stream,
                                          int wait, int *left_p)
 {
-    int legacy = (stream == NULL) || (stream == SHPOOL_STREAM_LEGACY);
-    int captures = 0;
+    int legacy = is_legacy(stream);
+    int captures;
     shpool_status status = shpool_device_enter(device, left_p);
 
     if ((status != SHPOOL_OK) || (!legacy && !wait)) {
         return status;
     }
-    if ((shpool_device_captures(device, stream, &captures) != CU_SUCCESS) && legacy) {
+    if ((ask(device, stream, &captures) != CU_SUCCESS) && legacy) {
         status = legacy_is_off_limits();
     } else if (captures) {
         status = shpool_error(SHPOOL_ERR_CAPTURE, "the stream captures a graph, so the host cannot "
@@ -240,14 +281,10 @@ shpool_status shpool_device_no_capture(const shpool_device *device, shpool_strea
                                        const char *what)
 {
     int captures = 0;
-    int left;
-    shpool_status status = shpool_device_enter(device, &left);
 
-    if (status != SHPOOL_OK) {
-        return status;
+    if (!is_legacy(stream)) { /* which cannot capture */
+        (void)shpool_device_captures(device, stream, &captures);
     }
-    (void)shpool_device_captures(device, stream, &captures);
-    shpool_device_leave(device, left);
     return captures ? shpool_error(SHPOOL_ERR_CAPTURE, "the stream captures a graph, %s", what)
                     : SHPOOL_OK;
 }
@@ -279,6 +316,22 @@ cu_result shpool_device_wait(const shpool_device *device)
     }
     result = device->cu->host_alloc(&page, 1, 0);
     return (result == CU_SUCCESS) ? device->cu->host_free(page) : result;
+}
+
+shpool_status shpool_device_sync(const shpool_device *device)
+{
+    cu_result result;
+    int left;
+    shpool_status status = shpool_device_enter(device, &left);
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    result = shpool_device_wait(device);
+    shpool_device_leave(device, left);
+    return (result == CU_SUCCESS)
+               ? SHPOOL_OK
+               : shpool_driver_failed(device->cu, "cuMemFree, a wait for the device,", result);
 }
 
 /* ---- memory ---- */

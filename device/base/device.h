@@ -45,29 +45,31 @@ void shpool_device_leave(const shpool_device *device, int left);
 shpool_status shpool_device_enter_stream(const shpool_device *device, shpool_stream stream,
                                          int wait, int *left_p);
 
-/* The capture mode alone; returns what shpool_device_restore() is to undo. */
-int shpool_device_relax(const shpool_device *device);
-void shpool_device_restore(const shpool_device *device, int left);
+/* The capture mode alone, until shpool_device_restore().  Only the outermost of these, and of enter
+ * and leave, calls the driver. */
+void shpool_device_relax(const shpool_device *device);
+void shpool_device_restore(const shpool_device *device);
+
+/* Begins a call that may need the mode several times: the first one that does changes it, and the
+ * shpool_device_restore() at the end of the call changes it back. */
+void shpool_device_hold(void);
 
 /* Whether a stream captures.  Of the legacy stream, which cannot: the driver's refusal, if it must
- * be left alone because a stream captures that is ordered with it.  With the default streams, the
- * device must be entered. */
+ * be left alone because a stream captures that is ordered with it. */
 cu_result shpool_device_captures(const shpool_device *device, shpool_stream stream,
                                  int *captures_p);
 
-/* The number of the capture that a stream takes part in; 0: none. */
+/* The driver's number of the capture that a stream takes part in; 0: none.  No event may lead from
+ * a stream to one of another number. */
 unsigned long long shpool_device_capture_of(const shpool_device *device, shpool_stream stream);
-
-/* 1: both streams take part in one capture, or neither does in any.  Otherwise no event may lead
- * from one to the other. */
-int shpool_device_same_capture(const shpool_device *device, shpool_stream a, shpool_stream b);
 
 /* SHPOOL_ERR_CAPTURE, with the detail: the stream captures, and `what` cannot serve it. */
 shpool_status shpool_device_no_capture(const shpool_device *device, shpool_stream stream,
                                        const char *what);
 
-/* Wait for all work of the device, which must be entered. */
+/* Wait for all work of the device, which must be entered; the other one enters it, and leaves. */
 cu_result shpool_device_wait(const shpool_device *device);
+shpool_status shpool_device_sync(const shpool_device *device);
 
 /* The same without a message, for callers with a lock: the driver's result, or 1: it is current. */
 cu_result shpool_device_enter_result(const shpool_device *device, int *left_p);

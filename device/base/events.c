@@ -16,22 +16,6 @@ uint64_t shpool_thread_number(void)
 
 /* ---- captures ---- */
 
-/* As shpool_device_captures(), with the device entered if need be. */
-static cu_result ask_capture(const shpool_timelines *table, shpool_stream stream, int *captures_p)
-{
-    const shpool_device *device = table->device;
-    cu_result result;
-    int left = 0;
-
-    *captures_p = 0;
-    if (shpool_stream_is_default(stream) && !shpool_device_enter_quietly(device, &left)) {
-        return CU_ERROR_INVALID_CONTEXT;
-    }
-    result = shpool_device_captures(device, stream, captures_p);
-    shpool_device_leave(device, left);
-    return result;
-}
-
 cu_result shpool_timeline_captures(const shpool_timelines *table, shpool_stream stream,
                                    int *captures_p)
 {
@@ -41,7 +25,7 @@ cu_result shpool_timeline_captures(const shpool_timelines *table, shpool_stream 
     if ((stream == NULL) || (stream == SHPOOL_STREAM_LEGACY)) {
         return CU_SUCCESS;
     }
-    result = ask_capture(table, stream, captures_p);
+    result = shpool_device_captures(table->device, stream, captures_p);
     *captures_p |= (result != CU_SUCCESS);
     return result;
 }
@@ -51,7 +35,7 @@ cu_result shpool_timeline_captures(const shpool_timelines *table, shpool_stream 
 static int is_off_limits(const shpool_timelines *table, shpool_stream stream)
 {
     int captures;
-    cu_result result = ask_capture(table, stream, &captures);
+    cu_result result = shpool_device_captures(table->device, stream, &captures);
 
     return captures || (result != CU_SUCCESS);
 }
@@ -155,8 +139,11 @@ void shpool_timeline_set_done(shpool_timeline *timeline, uint64_t seq)
 
 int shpool_timeline_poll(shpool_timelines *table, shpool_timeline *timeline)
 {
-    int left = (timeline->count > 0) ? shpool_device_relax(table->device) : 0;
+    int asks = (timeline->count > 0);
 
+    if (asks) {
+        shpool_device_relax(table->device);
+    }
     while (timeline->count > 0) {
         if (table->device->cu->event_query(timeline->ring[timeline->first].event) != CU_SUCCESS) {
             break;
@@ -165,7 +152,9 @@ int shpool_timeline_poll(shpool_timelines *table, shpool_timeline *timeline)
         timeline->first = (timeline->first + 1) % SHPOOL_TIMELINE_EVENTS;
         timeline->count--;
     }
-    shpool_device_restore(table->device, left);
+    if (asks) {
+        shpool_device_restore(table->device);
+    }
     return atomic_load_explicit(&timeline->done, memory_order_relaxed) == timeline->seq;
 }
 
@@ -174,33 +163,36 @@ static int is_idle(const shpool_timelines *table, shpool_timeline *timeline)
 {
     const shpool_device *device = table->device;
     cu_result result;
-    int left;
+    int left = 0;
 
-    if (!shpool_timeline_may_record(timeline) || is_off_limits(table, timeline->stream)) {
+    if (!shpool_timeline_may_record(timeline) || is_off_limits(table, timeline->stream) ||
+        (shpool_stream_is_default(timeline->stream) &&
+         !shpool_device_enter_quietly(device, &left))) {
         return 0;
     }
-    if (!shpool_stream_is_default(timeline->stream)) {
-        left = shpool_device_relax(device);
-    } else if (!shpool_device_enter_quietly(device, &left)) {
-        return 0;
-    }
+    shpool_device_relax(device);
     result = device->cu->stream_query(timeline->stream);
+    shpool_device_restore(device);
     shpool_device_leave(device, left);
     return result == CU_SUCCESS;
 }
 
 int shpool_timeline_chase(shpool_timelines *table, shpool_timeline *timeline)
 {
-    if (shpool_timeline_poll(table, timeline)) {
-        return 1;
-    }
-    if ((timeline->covered < timeline->seq) && is_idle(table, timeline)) {
+    int finished;
+
+    shpool_device_hold();
+    finished = shpool_timeline_poll(table, timeline);
+    if (!finished && (timeline->covered < timeline->seq) && is_idle(table, timeline)) {
         shpool_timeline_set_done(timeline, timeline->seq);
         timeline->count = 0;
-        return 1;
+        finished = 1;
     }
-    shpool_timeline_want(table, timeline);
-    return 0;
+    if (!finished) {
+        shpool_timeline_want(table, timeline);
+    }
+    shpool_device_restore(table->device);
+    return finished;
 }
 
 int shpool_timeline_can_order(shpool_timeline *timeline, uint64_t seq)

@@ -311,23 +311,38 @@ static void set_gone(shpool_timelines *table, shpool_timeline *t, int record)
     }
 }
 
-/* A stream that is not stable, seen by this thread before: still the same one?  NULL: no; else
- * locked. */
-static shpool_timeline *lock_seen(const shpool_timelines *table, shpool_stream stream)
+static shpool_timeline *lock_incarnation(const shpool_timeline_seen *seen)
 {
-    const shpool_timeline_seen *seen = shpool_timeline_slot(table, stream);
-    unsigned long long id;
-
-    if ((seen->table != table->id) || (seen->stream != stream) || (seen->id == 0) ||
-        (ask_id(table, stream, &id) != SHPOOL_OK) || ((seen->id != id) && (id != ID_UNKNOWN))) {
-        return NULL;
-    }
     shpool_spin_lock(&seen->timeline->lock);
     if (seen->timeline->incarnation == seen->incarnation) {
         return seen->timeline;
     }
     shpool_spin_unlock(&seen->timeline->lock);
     return NULL;
+}
+
+/* A stream that is not stable, seen by this thread before: still the same one?  NULL: no; else
+ * locked.  A free that records no event need not ask. */
+static shpool_timeline *lock_seen(const shpool_timelines *table, shpool_stream stream, int frees)
+{
+    const shpool_timeline_seen *seen = shpool_timeline_slot(table, stream);
+    shpool_timeline *t;
+    unsigned long long id;
+
+    if ((seen->table != table->id) || (seen->stream != stream) || (seen->id == 0)) {
+        return NULL;
+    }
+    if (frees && (seen->id != ID_UNKNOWN)) {
+        t = lock_incarnation(seen);
+        if ((t == NULL) || (t->wanted == 0)) {
+            return t;
+        }
+        shpool_spin_unlock(&t->lock);
+    }
+    if ((ask_id(table, stream, &id) != SHPOOL_OK) || ((seen->id != id) && (id != ID_UNKNOWN))) {
+        return NULL;
+    }
+    return lock_incarnation(seen);
 }
 
 /* A stable stream is known by its handle; returned locked. */
@@ -382,14 +397,14 @@ static shpool_timeline *lock_or_make(shpool_timelines *table, shpool_stream stre
     return t;
 }
 
-shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream,
+shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream, int frees,
                                         shpool_timeline **timeline_p)
 {
     uint64_t thread = (stream == SHPOOL_STREAM_PER_THREAD) ? shpool_thread_number() : 0;
     unsigned long long id;
     shpool_status status;
 
-    *timeline_p = lock_seen(table, stream);
+    *timeline_p = lock_seen(table, stream, frees);
     if (*timeline_p == NULL) {
         *timeline_p = lock_stable(table, stream, thread);
     }
@@ -476,30 +491,20 @@ shpool_status shpool_timeline_stable(shpool_timelines *table, shpool_stream stre
 static shpool_status sync_locked(shpool_timelines *table)
 {
     shpool_timeline *all = atomic_load_explicit(&table->all, memory_order_acquire);
-    cu_result result;
-    int left;
-    shpool_status status = shpool_device_enter(table->device, &left);
+    shpool_status status;
 
-    if (status != SHPOOL_OK) {
-        return status;
-    }
     for (shpool_timeline *t = all; t != NULL; t = t->next) {
         shpool_spin_lock(&t->lock);
         t->snapshot = t->seq;
         shpool_spin_unlock(&t->lock);
     }
-    result = shpool_device_wait(table->device);
-    shpool_device_leave(table->device, left);
-    if (result != CU_SUCCESS) {
-        return shpool_driver_failed(table->device->cu, "cuMemFree, a wait for the device,",
-                                    result);
-    }
-    for (shpool_timeline *t = all; t != NULL; t = t->next) {
+    status = shpool_device_sync(table->device);
+    for (shpool_timeline *t = all; (t != NULL) && (status == SHPOOL_OK); t = t->next) {
         shpool_spin_lock(&t->lock);
         shpool_timeline_set_done(t, t->snapshot);
         shpool_spin_unlock(&t->lock);
     }
-    return SHPOOL_OK;
+    return status;
 }
 
 shpool_status shpool_timelines_sync(shpool_timelines *table)
@@ -522,20 +527,25 @@ static shpool_status join_captured(const shpool_timelines *table, shpool_stream 
     const shpool_driver *cu = table->device->cu;
     shpool_event event = NULL;
     cu_result result;
+    int left;
+    shpool_status status;
 
-    if (!shpool_device_same_capture(table->device, user, stream)) {
+    if (shpool_device_capture_of(table->device, user) !=
+        shpool_device_capture_of(table->device, stream)) {
         return shpool_error(SHPOOL_ERR_CAPTURE, "a stream that captures a graph uses the memory: "
                             "free it on a stream of that capture, or after the capture");
     }
+    status = shpool_device_enter(table->device, &left);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
     result = cu->event_create(&event, CU_EVENT_DISABLE_TIMING);
-    if (result != CU_SUCCESS) {
-        return shpool_driver_failed(cu, "cuEventCreate", result);
-    }
-    result = cu->event_record(event, user);
     if (result == CU_SUCCESS) {
-        result = cu->stream_wait(stream, event, 0);
+        result = cu->event_record(event, user);
+        result = (result == CU_SUCCESS) ? cu->stream_wait(stream, event, 0) : result;
+        (void)cu->event_destroy(event);
     }
-    (void)cu->event_destroy(event);
+    shpool_device_leave(table->device, left);
     return (result == CU_SUCCESS) ? SHPOOL_OK
                                   : shpool_driver_failed(cu, "an event of a capture", result);
 }
@@ -547,20 +557,12 @@ static shpool_status join(shpool_timelines *table, shpool_stream user, shpool_st
     shpool_timeline *t;
     uint64_t seq;
     int ordered;
-    int left;
     int captures;
-    shpool_status status = shpool_device_enter(table->device, &left);
+    shpool_status status;
 
-    if (status != SHPOOL_OK) {
-        return status;
-    }
     (void)shpool_device_captures(table->device, user, &captures);
     if (captures) {
-        status = join_captured(table, user, stream);
-    }
-    shpool_device_leave(table->device, left);
-    if (captures) {
-        return status;
+        return join_captured(table, user, stream);
     }
     status = shpool_timeline_lock(table, user, &t);
     if (status != SHPOOL_OK) {

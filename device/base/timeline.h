@@ -85,7 +85,8 @@ typedef struct shpool_timelines {
     _Atomic(shpool_timeline *) all; /* release: a new one is initialised; acquire: threads that walk
                                        it */
     atomic_uint count;
-    atomic_int captures;    /* declared and open: only then are streams queried */
+    atomic_int captures;    /* pools for graphs that are open: only then does each malloc ask
+                               whether its stream captures */
     _Atomic uint64_t events_recorded;
 } shpool_timelines;
 
@@ -117,7 +118,7 @@ void shpool_timelines_init(shpool_timelines *table, const shpool_device *device,
 /* Destroys the events, frees the lanes.  No thread may be using them. */
 void shpool_timelines_fini(shpool_timelines *table);
 
-shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream,
+shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream, int frees,
                                         shpool_timeline **timeline_p);
 
 /* The lock of what this thread uses is taken: if that was so too often, use the thread's shard
@@ -137,12 +138,8 @@ static inline shpool_timeline_seen *shpool_timeline_slot(const shpool_timelines 
                                   SHPOOL_TIMELINE_SEEN];
 }
 
-/*
- * The timeline of a stream, locked; created if there is none.  NULL is the legacy stream.
- * SHPOOL_ERR_NO_MEMORY; SHPOOL_ERR_CUDA: not a stream.
- */
-static inline shpool_status shpool_timeline_lock(shpool_timelines *table, shpool_stream stream,
-                                                 shpool_timeline **timeline_p)
+static inline shpool_status shpool_timeline_lock_for(shpool_timelines *table, shpool_stream stream,
+                                                     int frees, shpool_timeline **timeline_p)
 {
     shpool_timeline_seen *seen;
 
@@ -160,7 +157,28 @@ static inline shpool_status shpool_timeline_lock(shpool_timelines *table, shpool
         }
         shpool_spin_unlock(&seen->timeline->lock);
     }
-    return shpool_timeline_lock_slow(table, stream, timeline_p);
+    return shpool_timeline_lock_slow(table, stream, frees, timeline_p);
+}
+
+/*
+ * The timeline of a stream, locked; created if there is none.  NULL is the legacy stream.
+ * SHPOOL_ERR_NO_MEMORY; SHPOOL_ERR_CUDA: not a stream.
+ */
+static inline shpool_status shpool_timeline_lock(shpool_timelines *table, shpool_stream stream,
+                                                 shpool_timeline **timeline_p)
+{
+    return shpool_timeline_lock_for(table, stream, 0, timeline_p);
+}
+
+/* The same for a caller that only marks a free before it unlocks, which often saves the questions
+ * to the driver.  The timeline may be that of an earlier stream with this handle, which nobody
+ * retired: its memory is not reused before the host has waited for the device, because the next
+ * request on the handle notices. */
+static inline shpool_status shpool_timeline_lock_to_free(shpool_timelines *table,
+                                                         shpool_stream stream,
+                                                         shpool_timeline **timeline_p)
+{
+    return shpool_timeline_lock_for(table, stream, 1, timeline_p);
 }
 
 /* 1: both belong to one stream, and what was freed on one can be reused on the other. */
@@ -236,7 +254,7 @@ void shpool_timeline_uses_free(shpool_timeline_use *use);
 /* Whether shpool_timeline_order() would succeed. */
 int shpool_timeline_can_order(shpool_timeline *timeline, uint64_t seq);
 
-/* Whether a capture is open and the stream takes part in one.  Also 1, with the driver's error, if
+/* Whether the stream captures; the legacy stream cannot.  Also 1, with the driver's error, if
  * unknown: treating a stream as capturing is harmless. */
 cu_result shpool_timeline_captures(const shpool_timelines *table, shpool_stream stream,
                                    int *captures_p);

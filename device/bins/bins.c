@@ -137,16 +137,23 @@ static int try_claim_from_home(bins_block *block)
     return claimed;
 }
 
-/* t is the stream's, which was just looked up. */
+/* The lane of the malloc was locked by another thread, or the block must be freed under
+ * bins.lock.  No lock is held here. */
 static shpool_status free_elsewhere(bins_self *bins, bins_block *block, void *ptr,
-                                    shpool_timeline *t, shpool_stream stream)
+                                    shpool_stream stream)
 {
+    shpool_timeline *t;
+    shpool_status status;
     int due;
 
     if (!claim_from_home(block)) {
         return bins_free_slow(bins, block, ptr, stream);
     }
-    shpool_spin_lock(&t->lock);
+    status = shpool_timeline_lock_to_free(&bins->lanes, stream, &t);
+    if (status != SHPOOL_OK) {
+        bins_set_state(block, BINS_LIVE);
+        return status;
+    }
     due = cache(bins, block, t);
     shpool_spin_unlock(&t->lock);
     if (due) {
@@ -167,14 +174,14 @@ static shpool_status bins_free(void *self, void *ptr, shpool_stream stream)
         return shpool_error(SHPOOL_ERR_INVALID, "%p is not the beginning of an allocation of this "
                             "allocator", ptr);
     }
-    status = shpool_timeline_lock(&bins->lanes, stream, &t);
+    status = shpool_timeline_lock_to_free(&bins->lanes, stream, &t);
     if (SHPOOL_UNLIKELY(status != SHPOOL_OK)) {
         return status;
     }
     if (SHPOOL_UNLIKELY((block->last != t) || (bins_state(block) != BINS_LIVE)) &&
         ((block->last == t) || !try_claim_from_home(block))) {
         shpool_spin_unlock(&t->lock);
-        return free_elsewhere(bins, block, ptr, t, stream);
+        return free_elsewhere(bins, block, ptr, stream);
     }
     due = cache(bins, block, t);
     shpool_spin_unlock(&t->lock);

@@ -39,7 +39,7 @@ static bins_graph *open_graph(bins_self *bins, uint64_t capture)
         found = (fits > best) ? graph : found;
         best = (fits > best) ? fits : best;
     }
-    if (found != NULL) {
+    if (best > 1) { /* a capture that must share a pool leaves it to its own one */
         found->capture = capture;
     }
     return found;
@@ -53,6 +53,10 @@ static bins_block *take(bins_self *bins, bins_graph *graph, size_t need, shpool_
     bins_block *block;
 
     bins->refusal = CU_SUCCESS;
+    if (t == &graph->nobody) { /* as which other blocks were freed that it must not have */
+        *status_p = shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a stream's record");
+        return NULL;
+    }
     bins_use_drain(bins, 0);
     block = bins_heap_take(bins, heap, need, t, BINS_USABLE, DEPTH);
     if (block != NULL) {
@@ -103,6 +107,7 @@ int bins_graph_malloc(bins_self *bins, size_t need, shpool_stream stream, void *
     if (*status_p != SHPOOL_OK) {
         return 1;
     }
+    shpool_device_hold();
     shpool_mutex_lock(&bins->lock);
     graph = open_graph(bins, shpool_device_capture_of(bins->lanes.device, stream));
     if (graph != NULL) {
@@ -120,6 +125,7 @@ int bins_graph_malloc(bins_self *bins, size_t need, shpool_stream stream, void *
         }
     }
     shpool_mutex_unlock(&bins->lock);
+    shpool_device_restore(bins->lanes.device);
     if (refused) {
         *status_p = bins_out_of_memory(bins, need);
     }

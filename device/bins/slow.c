@@ -424,6 +424,7 @@ shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_
         *ptr_p = block->address;
         return SHPOOL_OK;
     }
+    shpool_device_hold();
     shpool_mutex_lock(&bins->lock);
     block = find(&r);
     if (block != NULL) {
@@ -434,6 +435,7 @@ shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_
         status = failed(&r);
     }
     shpool_mutex_unlock(&bins->lock);
+    shpool_device_restore(bins->lanes.device);
     if ((block == NULL) && (status == SHPOOL_OK)) {
         status = bins_out_of_memory(bins, bytes);
     }
@@ -451,7 +453,7 @@ static shpool_status refuse(const bins_block *block, const void *ptr)
 static shpool_status free_used(bins_self *bins, bins_block *block, shpool_stream stream)
 {
     shpool_timeline *t;
-    shpool_status status = shpool_timeline_lock(&bins->lanes, stream, &t);
+    shpool_status status = shpool_timeline_lock_to_free(&bins->lanes, stream, &t);
 
     if (status != SHPOOL_OK) {
         bins_set_state(block, BINS_LIVE_USED);
@@ -479,6 +481,7 @@ shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpo
 {
     shpool_status status = SHPOOL_OK;
 
+    shpool_device_hold();
     shpool_mutex_lock(&bins->lock);
     if (claim(block, BINS_LIVE_USED, BINS_PENDING)) {
         status = free_used(bins, block, stream);
@@ -494,5 +497,6 @@ shpool_status bins_free_slow(bins_self *bins, bins_block *block, void *ptr, shpo
         status = refuse(block, ptr);
     }
     shpool_mutex_unlock(&bins->lock);
+    shpool_device_restore(bins->lanes.device);
     return status;
 }

@@ -213,6 +213,7 @@ shpool_status bins_trim(void *self, size_t keep_bytes)
     bins_self *bins = self;
     uint64_t idle;
 
+    shpool_device_hold();
     shpool_mutex_lock(&bins->lock);
     bins_merge_all(bins);
     idle = bins_idle_bytes(bins);
@@ -220,6 +221,7 @@ shpool_status bins_trim(void *self, size_t keep_bytes)
     bins->live_most = 0;
     bins->moved_bytes = 0;
     shpool_mutex_unlock(&bins->lock);
+    shpool_device_restore(bins->lanes.device);
     return SHPOOL_OK;
 }
 

@@ -183,9 +183,11 @@ static shpool_status buckets_malloc(void *self, size_t bytes, shpool_stream stre
     }
     shpool_spin_unlock(&t->lock);
     stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream;
+    shpool_device_hold();
     shpool_mutex_lock(&b->lock);
     status = find(b, bytes, t, stream, &node);
     shpool_mutex_unlock(&b->lock);
+    shpool_device_restore(b->lanes.device);
     if (status == SHPOOL_OK) {
         *ptr_p = (void *)(uintptr_t)node->ptr;
     }
@@ -211,7 +213,7 @@ static shpool_status free_node(buckets_self *b, buckets_node *node, shpool_strea
     shpool_status status = shpool_timeline_uses_join(&b->lanes, &node->uses, stream);
 
     if (status == SHPOOL_OK) {
-        status = shpool_timeline_lock(&b->lanes, stream, &t);
+        status = shpool_timeline_lock_to_free(&b->lanes, stream, &t);
     }
     if (status != SHPOOL_OK) {
         return status;

@@ -182,51 +182,29 @@ static shpool_status check_both(const guard_layer *l, const shpool_ptr_entry *en
     return status;
 }
 
-/* 1: the stream captures: its work runs when the graph is launched; there is nothing to check. */
-static int is_captured(const guard_layer *l, shpool_stream stream)
-{
-    int captures = 0;
-    int left;
-
-    if (shpool_device_enter_quietly(l->device, &left)) {
-        (void)shpool_device_captures(l->device, stream, &captures);
-        shpool_device_leave(l->device, left);
-    }
-    return captures;
-}
-
 /* No stream may use it while its zones are checked and it is filled: for streams that were only
  * recorded, this waits for the whole device. */
 static shpool_status forget_users(guard_layer *l, const shpool_ptr_entry *entry, int wait)
 {
-    cu_result result = CU_SUCCESS;
-    int left;
     shpool_status status;
 
     if (shpool_ptr_hold(&l->shared, entry->ptr) == NULL) {
         return SHPOOL_OK;
     }
     shpool_ptr_release(&l->shared, entry->ptr);
-    if (wait) {
-        status = shpool_device_enter(l->device, &left);
-        if (status != SHPOOL_OK) {
-            return status;
-        }
-        result = shpool_device_wait(l->device);
-        shpool_device_leave(l->device, left);
-    }
-    return (result == CU_SUCCESS) ? shpool_ptr_take(&l->shared, entry->ptr, NULL)
-                                  : shpool_driver_failed(l->device->cu, "cuMemFree, a wait for the "
-                                                         "device,", result);
+    status = wait ? shpool_device_sync(l->device) : SHPOOL_OK;
+    return (status == SHPOOL_OK) ? shpool_ptr_take(&l->shared, entry->ptr, NULL) : status;
 }
 
 static shpool_status inspect(guard_layer *l, const shpool_ptr_entry *entry, shpool_stream stream)
 {
-    int captured = is_captured(l, stream);
-    shpool_status status = forget_users(l, entry, !captured);
+    int captured;
+    shpool_status status;
 
+    (void)shpool_device_captures(l->device, stream, &captured);
+    status = forget_users(l, entry, !captured);
     if ((status != SHPOOL_OK) || captured) {
-        return status;
+        return status; /* work of a graph runs when that is launched: there is nothing to check */
     }
     status = check_both(l, entry, stream);
     if (l->poison && (status == SHPOOL_OK)) {

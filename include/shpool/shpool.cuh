@@ -419,8 +419,8 @@ static inline shpool_status shpool_fetch_report(const shpool_pool *pool,
  * If report_p->status is not SHPOOL_OK, blocks got an empty heap, or requests could never succeed
  * (report_p->refused); shpool_last_error() tells the cause with its numbers, and what would work.
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_UNSUPPORTED: the pool was
- *         opened without stats, check and spill; SHPOOL_ERR_CUDA: also for errors of earlier
- *         kernels
+ *         opened without stats, check and spill; SHPOOL_ERR_NO_MEMORY: none for a stream to copy
+ *         on; SHPOOL_ERR_CUDA: also for errors of earlier kernels
  */
 static inline shpool_status shpool_report(const shpool_pool *pool, shpool_report_data *report_p)
 {
@@ -476,8 +476,8 @@ static inline shpool_status shpool_stats(const shpool_pool *pool, shpool_stats_d
  *        option.  Allocations that have spilled to a slot become invalid.  With trace it waits for
  *        the device.
  * @param [in,out] pool  NULL and zeroed pools have no effect
- * @return SHPOOL_OK, SHPOOL_ERR_CUDA, and as shpool_trace_close() (the pool is zeroed even on
- *         failure)
+ * @return SHPOOL_OK, SHPOOL_ERR_CUDA; with trace SHPOOL_ERR_NO_MEMORY, and as shpool_trace_close()
+ *         (the pool is zeroed even on failure)
  */
 static inline shpool_status shpool_close(shpool_pool *pool)
 {

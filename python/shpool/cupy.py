@@ -67,7 +67,8 @@ class _Block:
         if not self.ptr or is_at_exit():
             return
         if self.thread is None or self.thread is _thread():
-            _c.lib().shpool_device_free(_c.shared(self.device), self.ptr, self.stream.ptr)
+            _c.check(_c.lib().shpool_device_free(_c.shared(self.device), self.ptr,
+                                                 self.stream.ptr))
         else:  # this thread cannot name that stream: this waits for all
             _c.lib().shpool_cupy_free(None, self.ptr, self.device)
 

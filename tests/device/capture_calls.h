@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CAPTURE_COUNT 300000u /* elements of the buffers: the GPU fills so many itself */
+#define CAPTURE_COUNT 300000u /* elements of the buffers, which the GPU fills by a kernel */
 
 typedef struct capture_subject {
     const char *spec;

@@ -28,11 +28,23 @@ static void test_warm_pairs_make_no_driver_call(void **state)
     end();
 }
 
-/* The driver's id distinguishes a stream that may be destroyed from a later one: queried once per
- * call. */
-static void test_the_number_of_a_stream_is_asked_for_once_a_call(void **state)
+/* Calls of the driver since the last time: numbers of streams, whether they capture, changes of the
+ * capture mode, whether streams are idle. */
+static void assert_questions(unsigned ids, unsigned captures, unsigned modes, unsigned idle)
+{
+    assert_int_equal(ids, fake_calls(FAKE_CALL_stream_id));
+    assert_int_equal(captures, fake_calls(FAKE_CALL_stream_capturing));
+    assert_int_equal(modes, fake_calls(FAKE_CALL_capture_mode));
+    assert_int_equal(idle, fake_calls(FAKE_CALL_stream_query));
+    fake_forget_calls();
+}
+
+/* The driver's id distinguishes a stream that may be destroyed from a later one: each malloc asks
+ * once, and free does not.  The capture mode is changed once a call, and changed back. */
+static void test_no_call_asks_the_driver_twice(void **state)
 {
     shpool_stream s;
+    shpool_stream other;
     void *ptr;
 
     (void)state;
@@ -40,13 +52,26 @@ static void test_the_number_of_a_stream_is_asked_for_once_a_call(void **state)
     s = fake_stream(0, CU_STREAM_NON_BLOCKING);
     ptr = get(allocator, 4096, s);
     fake_forget_calls();
-    (void)get(allocator, 3 * MIB, s); /* a miss */
-    assert_int_equal(1, fake_calls(FAKE_CALL_stream_id));
+    (void)get(allocator, 3 * MIB, s); /* a miss: may it have new memory? */
+    assert_questions(1, 2, 2, 0);
     put(allocator, ptr, s);
-    assert_int_equal(2, fake_calls(FAKE_CALL_stream_id));
+    assert_questions(0, 0, 0, 0);
+    put(allocator, get(allocator, 4096, s), s);
+    assert_questions(1, 1, 0, 0);
     ptr = get(allocator, 4096, NULL);
+    fake_forget_calls();
     put(allocator, ptr, s); /* another stream's */
-    assert_int_equal(3, fake_calls(FAKE_CALL_stream_id));
+    assert_questions(0, 0, 0, 0);
+
+    s = stable_stream();
+    other = stable_stream();
+    put(allocator, get(allocator, 20 * MIB, s), s);
+    put(allocator, get(allocator, 20 * MIB, other), other);
+    fake_forget_calls();
+    put(allocator, get(allocator, 20 * MIB, s), s);
+    assert_questions(0, 1, 2, 1);
+    assert_ok(shpool_device_trim(allocator, 0));
+    assert_int_equal(2, fake_calls(FAKE_CALL_capture_mode));
     end();
 }
 
@@ -398,6 +423,63 @@ static void test_a_new_stream_with_an_old_handle_is_another_stream(void **state)
     end();
 }
 
+static shpool_stream destroy_and_create(shpool_stream old)
+{
+    fake_stream_destroy(old); /* without a word */
+    assert_ptr_equal(old, fake_stream(0, CU_STREAM_NON_BLOCKING));
+    return old;
+}
+
+/* A free does not ask which stream it is for, unless it records an event: one of the new stream
+ * says nothing about the old one's work. */
+static void test_a_free_on_a_new_stream_records_nothing_for_the_old_one(void **state)
+{
+    shpool_stream old;
+    shpool_stream s;
+    void *used;
+    void *ptr;
+
+    (void)state;
+    begin("bins");
+    old = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    used = get(allocator, 20 * MIB, old);
+    fake_work(old, used, 20 * MIB);
+    put(allocator, used, old);
+    s = stable_stream();
+    ptr = get(allocator, 20 * MIB, s); /* it would rather have had the other block */
+    assert_ptr_not_equal(used, ptr);
+    old = destroy_and_create(old);
+    put(allocator, ptr, old);
+    fake_finish(old);
+    ptr = get(allocator, 20 * MIB, s);
+    fake_work(s, ptr, 20 * MIB);
+    end();
+}
+
+/* A stream that was first seen while it captured has no number yet: the next free finds it. */
+static void test_a_free_on_a_stream_that_captured_asks_for_its_number(void **state)
+{
+    shpool_stream s;
+    void *ptr;
+
+    (void)state;
+    begin("bins");
+    s = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    assert_ok(shpool_device_capture_begin(allocator, 1, 1));
+    fake_capture_begin(s);
+    put(allocator, get(allocator, 5000, s), s);
+    (void)fake_capture_end(s);
+    assert_ok(shpool_device_capture_end(allocator, 1, 1));
+    ptr = get(allocator, 20 * MIB, NULL);
+    fake_work(s, ptr, 20 * MIB);
+    put(allocator, ptr, s);
+    s = destroy_and_create(s);
+    ptr = get(allocator, 20 * MIB, s);
+    fake_work(s, ptr, 20 * MIB);
+    assert_ok(shpool_device_capture_release(allocator, 1, 1));
+    end();
+}
+
 static void test_a_throw_away_stream_strands_nothing(void **state)
 {
     (void)state;
@@ -446,7 +528,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         ON_BOTH(test_warm_pairs_make_no_driver_call),
-        ON_BOTH(test_the_number_of_a_stream_is_asked_for_once_a_call),
+        ON_BOTH(test_no_call_asks_the_driver_twice),
         ON_BOTH(test_sizes_are_rounded_by_a_sixteenth_at_most),
         ON_BOTH(test_the_page_s_requests_of_nothing),
         ON_BOTH(test_bad_frees_are_refused),
@@ -461,6 +543,8 @@ int main(void)
         ON_BOTH(test_named_streams_are_waited_for),
         ON_BOTH(test_a_named_stream_may_be_retired_before_the_free),
         ON_BOTH(test_a_new_stream_with_an_old_handle_is_another_stream),
+        ON_BOTH(test_a_free_on_a_new_stream_records_nothing_for_the_old_one),
+        ON_BOTH(test_a_free_on_a_stream_that_captured_asks_for_its_number),
         ON_BOTH(test_a_throw_away_stream_strands_nothing),
         ON_BOTH(test_devices_keep_apart_and_the_caller_s_stays_current),
     };

@@ -349,6 +349,39 @@ static void test_host_memory_and_a_call_fail(void **state)
     }
 }
 
+/* In a pool, blocks that no stream may have are marked with the pool's own record.  A stream whose
+ * record finds no memory does not stand for it. */
+static void test_a_stream_of_a_capture_has_no_record(void **state)
+{
+    shpool_device_allocator *allocator;
+    shpool_stream stream;
+    shpool_stream forked;
+    void *ptr;
+    void *next;
+
+    (void)state;
+    fake_start(1, 64 * MIB);
+    fake_set_current(0);
+    open_allocator("bins", 0, &allocator);
+    stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    forked = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    assert_ok(shpool_device_capture_begin(allocator, 1, 1));
+    fake_capture_begin(stream);
+    fake_capture_join(forked, stream);
+    ptr = get(allocator, 5000, stream);
+    put(allocator, ptr, fake_stream(0, CU_STREAM_NON_BLOCKING)); /* outside */
+    fake_finish_all();
+    host_fail_in = 1;
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY, shpool_device_malloc(allocator, 5000, forked, &next));
+    host_fail_in = 0;
+    next = get(allocator, 5000, forked);
+    assert_ptr_not_equal(ptr, next);
+    (void)fake_capture_end(stream);
+    assert_ok(shpool_device_capture_end(allocator, 1, 1));
+    shpool_device_allocator_unref(allocator);
+    (void)fake_stop();
+}
+
 static int set_up(void **state)
 {
     (void)clear_environment(state);
@@ -361,6 +394,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup(test_two_calls_fail, set_up),
         cmocka_unit_test_setup(test_host_memory_and_a_call_fail, set_up),
+        cmocka_unit_test_setup(test_a_stream_of_a_capture_has_no_record, set_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,6 +98,42 @@ static void test_graphs_of_one_pool_share_memory(void **state)
     end();
 }
 
+static void *open_pool(void *id)
+{
+    assert_ok(shpool_device_capture_begin(allocator, *(uint64_t *)id, 1));
+    return NULL;
+}
+
+static void open_pool_elsewhere(uint64_t id)
+{
+    pthread_t thread;
+
+    assert_int_equal(0, pthread_create(&thread, NULL, open_pool, &id));
+    pthread_join(thread, NULL);
+}
+
+/* Another capture, which has no pool, gets memory of the same one; then one more pool is open. */
+static void test_a_capture_stays_with_its_pool(void **state)
+{
+    shpool_stream other;
+    void *ptr;
+
+    (void)state;
+    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    other = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    open_pool_elsewhere(1);
+    fake_capture_begin(stream);
+    fake_capture_begin(other);
+    ptr = get(allocator, 3 * MIB, stream);
+    put(allocator, ptr, stream);
+    put(allocator, get(allocator, 3 * MIB, other), other);
+    open_pool_elsewhere(2);
+    assert_ptr_equal(ptr, get(allocator, 3 * MIB, stream));
+    (void)fake_capture_end(other);
+    (void)fake_capture_end(stream);
+    end();
+}
+
 static void test_streams_that_do_not_capture_are_not_affected(void **state)
 {
     shpool_stream plain;
@@ -188,26 +224,6 @@ static void test_the_legacy_stream_is_left_alone_while_a_blocking_stream_capture
     end();
 }
 
-/* The last resort is a wait for the device, which ends no capture. */
-static void test_out_of_memory_ends_no_capture(void **state)
-{
-    void *ptr;
-
-    (void)state;
-    begin_with("bins", CU_STREAM_NON_BLOCKING);
-    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
-    fake_capture_begin(stream);
-    (void)get(allocator, 1000, stream);
-    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
-                     shpool_device_malloc(allocator, 1024 * MIB, SHPOOL_STREAM_LEGACY, &ptr));
-    assert_true(fake_calls(FAKE_CALL_memory_free) + fake_calls(FAKE_CALL_host_free) > 0);
-    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
-                     shpool_device_malloc(allocator, 1024 * MIB, stream, &ptr));
-    (void)fake_capture_end(stream);
-    assert_ok(shpool_device_capture_end(allocator, 1, 2));
-    end();
-}
-
 static void test_a_stream_that_captured_may_be_destroyed_before_the_end(void **state)
 {
     void *ptr;
@@ -269,8 +285,8 @@ static void test_a_retired_stream_is_not_asked_about_during_a_capture(void **sta
     end();
 }
 
-/* If the driver fails to tell whether a stream captures, or refuses the mode for calls that would
- * end the capture, malloc and free fail, and can be repeated. */
+/* If the driver fails to tell whether a stream captures, malloc and free fail, and can be
+ * repeated. */
 static void test_a_question_that_fails_ends_no_capture(void **state)
 {
     int failed = 1;
@@ -552,10 +568,10 @@ int main(void)
         ON_BOTH(test_a_graph_s_memory_serves_nobody_else),
         ON_BOTH(test_memory_that_a_graph_leaves_live_stays_until_it_is_freed),
         ON_BOTH(test_graphs_of_one_pool_share_memory),
+        ON_BOTH(test_a_capture_stays_with_its_pool),
         ON_BOTH(test_streams_that_do_not_capture_are_not_affected),
         ON_BOTH(test_a_stream_that_gave_memory_is_not_asked_during_a_capture),
         ON_BOTH(test_the_legacy_stream_is_left_alone_while_a_blocking_stream_captures),
-        ON_BOTH(test_out_of_memory_ends_no_capture),
         ON_BOTH(test_a_stream_that_captured_may_be_destroyed_before_the_end),
         ON_BOTH(test_a_capture_gets_what_is_idle),
         ON_BOTH(test_a_retired_stream_is_not_asked_about_during_a_capture),

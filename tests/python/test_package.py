@@ -353,14 +353,14 @@ cupy.cuda = types.SimpleNamespace(
 sys.modules.update(cupy=cupy, numpy=types.ModuleType("numpy"))
 import shpool.cupy
 library = shpool._c.lib()
-status = 0
+status = freed = 0
 def device_malloc(shared, size, stream, ptr_p):
     print("malloc", size, stream)
     ptr_p._obj.value = None if status else 4096
     return status
 def device_free(shared, ptr, stream):
     print("free", stream)
-    return 0
+    return freed
 library.shpool_device_malloc = device_malloc
 library.shpool_device_free = device_free
 library.shpool_cupy_free = lambda param, ptr, device: print("wait for device", device)
@@ -406,6 +406,10 @@ class Streams(unittest.TestCase):
             code = (f"status = {number}\ncurrent = Stream(5)\n"
                     "try: malloc(100)\nexcept Exception as error: print(type(error).__name__)")
             self.assertIn("malloc 100 5 " + name, self.printed(code))
+
+    def test_a_free_that_fails_is_shown(self):
+        code = "freed = -12\ncurrent = Stream(5)\nmalloc(100)"
+        self.assertIn("free 5 Exception ignored", self.printed(code))
 
     def test_at_exit_nothing_is_freed(self):
         code = "current = Stream(5)\nmalloc(100).owner.__del__(lambda: True)\nprint('end')"

@@ -59,9 +59,9 @@ SHPOOL_API void  shpool_torch_end_pool(int device, shpool_torch_pool_id id);
 SHPOOL_API void  shpool_torch_release_pool(int device, shpool_torch_pool_id id);
 
 /** cupy.cuda.CFunctionAllocator(param, malloc, free, owner).  It does not pass a stream, so each
- *  call waits for the device: every stream may use the memory.  NULL also if the wait fails, for
- *  example because a stream captures a graph.  `param` is ignored.  The Python package does not
- *  need these functions: it passes CuPy's streams to shpool_device_malloc(). */
+ *  call waits for the device: every stream may use the memory.  NULL also if the wait fails.
+ *  `param` is ignored.  The Python package does not need these functions: it passes CuPy's streams
+ *  to shpool_device_malloc(). */
 SHPOOL_API void *shpool_cupy_malloc(void *param, size_t bytes, int device);
 
 /** Free memory of the device's shared allocator whose streams are not known: waits for the device.

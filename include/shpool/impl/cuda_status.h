@@ -21,7 +21,7 @@ static inline shpool_status shpool_cuda_status(cudaError_t error, const char *ca
 }
 
 /* cudaMalloc(), cudaFree() and waits end the captures of this thread, and those of other threads in
- * mode "global", unless this thread's mode is "relaxed". */
+ * mode "global", unless this thread's mode is "relaxed".  Returns the mode to restore. */
 static inline cudaStreamCaptureMode shpool_cuda_relax(void)
 {
     cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;
@@ -34,7 +34,9 @@ static inline cudaStreamCaptureMode shpool_cuda_relax(void)
 
 static inline void shpool_cuda_restore(cudaStreamCaptureMode mode)
 {
-    (void)cudaThreadExchangeStreamCaptureMode(&mode);
+    if (mode != cudaStreamCaptureModeRelaxed) { /* it was that before, or there is no driver */
+        (void)cudaThreadExchangeStreamCaptureMode(&mode);
+    }
 }
 
 /* Whether a stream captures.  SHPOOL_ERR_CAPTURE: it is the legacy stream, and any work on it would
