@@ -48,7 +48,7 @@ registers_do_not_matter|ptx/check.c|/^static int is_touched/,/^}/s/return ptx_is
 all_is_uniform|ptx/uniform.c|s/return (known != NULL) \&\& known->uniform;/return 1;/
 guards_do_not_matter|ptx/access.c|s/? COALESCE_CONDITIONAL : 0u/? 0u : 0u/
 halves_exchanged|ptx/print.c|s/{~w%u, ~w%u}, ~d%u;.n", op->value, op->value + 1/{~w%u, ~w%u}, ~d%u;\\n", op->value + 1, op->value/
-offsets_of_the_first|ptx/emit.c|s/return distance + address_of(j, anchor)->value;/return distance;/
+offsets_of_the_first|ptx/emit.c|s/(uint64_t)distance + (uint64_t)address_of(j, anchor)->value/(uint64_t)distance/
 unit_of_four_always|plan/record.c|s/uint32_t unit = (record->words % 4 == 0) ? 4 :.*/uint32_t unit = 4;/
 loads_into_the_address|ptx/check.c|s/(reg == ptx_base_of(planned->module, at(planned, place))) ||//
 pieces_not_permuted|plan/warp.c|s/^        permute(&t, [01]);//
