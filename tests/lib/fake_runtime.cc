@@ -205,6 +205,10 @@ cudaError_t cudaMemset(void *to, int value, size_t bytes)
     std::memset(to, value, bytes);
     return cudaSuccess;
 }
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t)
+{
+    return cudaMemset(to, value, bytes);
+}
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     *memory = std::calloc(1, bytes);
@@ -215,6 +219,8 @@ cudaError_t cudaFree(void *memory)
     std::free(memory);
     return cudaSuccess;
 }
+cudaError_t cudaMallocHost(void **memory, size_t bytes) { return cudaMalloc(memory, bytes); }
+cudaError_t cudaFreeHost(void *memory) { return cudaFree(memory); }
 cudaError_t cudaDeviceSynchronize(void) { return cudaSuccess; }
 cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes, const void *)
 {

@@ -22,7 +22,9 @@ typedef struct made_fat {
 static inline void made_put(made_fat *fat, const void *data, size_t bytes)
 {
     assert_true(fat->bytes + bytes <= MADE_FAT_BYTES);
-    memcpy(fat->data + fat->bytes, data, bytes);
+    if (bytes != 0) { /* data may be NULL */
+        memcpy(fat->data + fat->bytes, data, bytes);
+    }
     fat->bytes += bytes;
 }
 

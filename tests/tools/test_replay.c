@@ -233,6 +233,7 @@ static void record(trace_trial *t, const shpool_allocator *allocator, uint32_t b
     shpool_config want = { .block_threads = 32, .payload_bytes = bytes };
 
     trace_open(t, allocator->name, ",trace_blocks=1", &want);
+    t->launch.static_bytes = 0; /* pools at the address that they have in a replay */
     t->number = 5;
     trace_run(t, turns);
     assert_int_equal(shpool_simt_report(&t->pool, report), SHPOOL_OK);
