@@ -172,20 +172,27 @@ SIMT_FN shpool_heap shpool_empty_heap(void)
     return heap;
 }
 
+/* Half of the report's address, the first one with which = 0, in the words of an empty heap. */
+SIMT_FN uint32_t shpool_report_word(const shpool_pool *pool, uint32_t which)
+{
+#if SHPOOL_COUNTED
+    return (uint32_t)((unsigned long long)(size_t)pool->report >> 32u * which);
+#else
+    (void)pool;
+    (void)which;
+    return 0;
+#endif
+}
+
 /* An empty heap of an open pool of this image.  With stats and check its requests are counted, by
  * functions of that table, in the report: it has no statistics area. */
 SIMT_FN shpool_heap shpool_heap_that_counts(const shpool_pool *pool, shpool_heap heap)
 {
 #if SHPOOL_COUNTED
-    const unsigned long long report = (unsigned long long)(size_t)pool->report;
-
     if (((SHPOOL_HEAP_FLAGS(pool->flags) & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0) &&
-        (report != 0)) {
-        heap.table        = pool->table;
-        heap.view.rank    = simt_thread_rank();
-        heap.view.flags  |= (uint32_t)SHPOOL_REFUSED_EMPTY << SHPOOL_FLAG_REFUSED_SHIFT;
-        heap.view.word[0] = (uint32_t)report;
-        heap.view.word[1] = (uint32_t)(report >> 32);
+        (pool->report != NULL)) {
+        heap.table       = pool->table;
+        heap.view.flags |= (uint32_t)SHPOOL_REFUSED_EMPTY << SHPOOL_FLAG_REFUSED_SHIFT;
     }
 #else
     (void)pool;
@@ -230,7 +237,8 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
     /* The empty heap has no branch of its own: fields that are equal in both cases are thus read
      * from the kernel's parameters when needed, and take no registers in between. */
     heap = shpool_init_pools(pool, start + pool->area_bytes, fits ? pool->pool_bytes : 0u,
-                             fits ? pool->word[0] : 0u, fits ? pool->word[1] : 0u,
+                             fits ? pool->word[0] : shpool_report_word(pool, 0),
+                             fits ? pool->word[1] : shpool_report_word(pool, 1),
                              (fits && (pool->area_bytes != 0)) ? area : 0u);
     if (!fits) {
         heap.view.flags &= (uint32_t)SHPOOL_FLAG_NAMED;
@@ -275,6 +283,8 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
         heap       = shpool_empty_heap();
     } else if ((pool->abi == SHPOOL_ABI) && SHPOOL_BOUND(pool) && (pool->report != NULL)) {
         heap = shpool_heap_that_counts(pool, heap);
+        heap.view.word[0] = shpool_report_word(pool, 0);
+        heap.view.word[1] = shpool_report_word(pool, 1);
         if (simt_thread_rank() == 0) {
             shpool_note_empty(pool, base, SHPOOL_ERR_UNSUPPORTED);
         }

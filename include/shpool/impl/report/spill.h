@@ -100,7 +100,7 @@ SIMT_FN void shpool_note_empty_malloc(shpool_view view, unsigned long long bytes
 
     simt_global_add64(&report->mallocs, 1);
     simt_global_add64(&report->failures, 1);
-    shpool_note_refused(view.rank, report, SHPOOL_REFUSED_EMPTY, bytes, alignment, site);
+    shpool_note_refused(simt_thread_rank(), report, SHPOOL_REFUSED_EMPTY, bytes, alignment, site);
 }
 
 /* A request fails: the pool has refused it, and it does not spill.  No module has counted it if
