@@ -48,7 +48,7 @@
 #define SHPOOL_WAIT_BYTES     16u         /**< waiters' record, after a pool that threads share */
 
 /** Bytes of a region in addition to its area and pools.  The linker aligns dynamic shared memory
- *  only to 16 if static arrays precede it, so shpool_init() aligns the pools. */
+ *  only to 16 if static arrays precede it, so shpool_init() aligns the region. */
 #define SHPOOL_SLACK_BYTES(_alignment) ((_alignment) - SHPOOL_MIN_ALIGNMENT)
 
 /** Return value of every fallible function: 0 is success, errors are negative. */
