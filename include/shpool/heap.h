@@ -191,7 +191,6 @@ SIMT_FN shpool_heap shpool_heap_that_counts(const shpool_pool *pool, shpool_heap
 #if SHPOOL_COUNTED
     if (((SHPOOL_HEAP_FLAGS(pool->flags) & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0) &&
         (pool->report != NULL)) {
-        heap.table       = pool->table;
         heap.view.flags |= (uint32_t)SHPOOL_REFUSED_EMPTY << SHPOOL_FLAG_REFUSED_SHIFT;
     }
 #else
@@ -282,6 +281,7 @@ SIMT_FN shpool_heap shpool_init_bytes(const shpool_pool *pool, void *base, uint3
         heap       = shpool_empty_heap();
     } else if ((pool->abi == SHPOOL_ABI) && SHPOOL_BOUND(pool) && (pool->report != NULL)) {
         heap = shpool_heap_that_counts(pool, heap);
+        heap.table        = pool->table;
         heap.view.word[0] = shpool_report_word(pool, 0);
         heap.view.word[1] = shpool_report_word(pool, 1);
         if (simt_thread_rank() == 0) {

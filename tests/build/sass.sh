@@ -26,7 +26,7 @@
 #   impl/heap/tags_batch.h          up to 80 bytes, once a call of the whole warp
 # Functions that are called less often may save up to 32 bytes.  The counted functions (stats=1,
 # check=1) do several things in one call: up to 112 bytes; bitmap's malloc for a group 120 on sm_75
-# and sm_80.  Spilling takes locks, calls CUDA's own malloc and writes records: up to 80, the
+# and sm_80, its free for a group, which compares sizes before it reads a zone, on sm_120.  Spilling takes locks, calls CUDA's own malloc and writes records: up to 80, the
 # registers that its caller wants to have kept; fini, once a block: 96; the functions that write a
 # record of a trace: 48.
 #
@@ -193,6 +193,7 @@ clean()
             most = (name ~ /shpool_(image_)?(un)?spill/) ? 80 : \
                    (name ~ /shpool_counted_.*_fini/) ? 96 : \
                    (name ~ /shpool_counted_bitmap_malloc_groupE/ && old) ? 120 : \
+                   (name ~ /shpool_counted_bitmap_free_groupE/) ? 120 : \
                    (name ~ /shpool_counted_/) ? 112 : \
                    (name ~ /shpool_trace_(take|put)/) ? 48 : \
                    (name ~ /_(resize|owns|usable|largest|walk)E/) ? 32 : \

@@ -107,6 +107,7 @@ static void do_calloc(actor *a, heap_slot *slot, size_t count, size_t each)
 
     if ((each != 0) && (bytes / each != count)) { /* never reaches the allocator */
         EXPECT(a, ptr == NULL);
+        heap_model_count_malloc(&a->p->model, 0);
         return;
     }
     for (size_t i = 0; (ptr != NULL) && (i < bytes); i++) {
