@@ -141,17 +141,20 @@ SIMT_FN void shpool_global_store64(void *p, unsigned long long v)
     shpool_global_point();
     *static_cast<simt_cpu_word64 *>(p) = v;
 }
+/* relaxed: a thread that waits for a share's lock reads the word that its owner stores hint and top
+ * in, for the lock's bit only; an aligned word is stored whole on the GPU, too */
 SIMT_FN void shpool_global_store32(void *p, uint32_t v)
 {
     shpool_global_point();
-    *static_cast<simt_cpu_word32 *>(p) = v;
+    __atomic_store_n(static_cast<simt_cpu_word32 *>(p), v, __ATOMIC_RELAXED);
 }
 SIMT_FN simt_u128 shpool_global_load128(const void *p)
 {
     const simt_cpu_word32 *word = static_cast<const simt_cpu_word32 *>(p);
 
     shpool_global_point();
-    return {word[0], word[1], __atomic_load_n(word + 2, __ATOMIC_RELAXED), word[3]};
+    return {word[0], word[1], __atomic_load_n(word + 2, __ATOMIC_RELAXED),
+            __atomic_load_n(word + 3, __ATOMIC_RELAXED)};
 }
 SIMT_FN uint32_t shpool_global_acquire_all(void *p)
 {
