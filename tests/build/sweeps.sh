@@ -9,10 +9,8 @@
 set -u
 src=${top_srcdir:-$(dirname "$0")/../..}
 known=$src/tests/build/sweeps.txt
-tests="$src/tests/coalesce/test_memory.c $src/tests/device/test_buffer_faults.c
-    $src/tests/device/test_call_faults.c $src/tests/device/test_fault_pairs.c
+tests="$src/tests/coalesce/test_memory.c $src/tests/device/share_trial.h
     $src/tests/device/test_faults.c $src/tests/device/test_plugin.c $src/tests/device/test_print.c
-    $src/tests/device/test_share_faults.c $src/tests/device/share_trial.h
     $src/tests/device/trial.h $src/tests/lib/test_memory.c $src/tests/lib/test_relink.c
     $src/tests/simt/test_memory.c $src/tests/simt/trial.h"
 failed=0

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared objects with device allocators, compiled here and now: shpool_device_load(). */
-#include "tests/lib/memory_trial.h"
+#include "tests/faults.h"
 #include "tests/lib/plugin_trial.h"
 
 #include "base_trial.h"
@@ -166,12 +166,11 @@ static void load_with_little(void)
     const size_t before = provider_count();
     const shpool_device_provider *found;
 
-    if (load("good.so") == SHPOOL_OK) {
+    if (fault_fine(load("good.so"))) {
         assert_int_equal(before + 2, provider_count());
     } else { /* all of it or nothing, and the next time it works */
-        assert_true(memory.count >= memory.fail_at);
         assert_int_equal(before, provider_count());
-        memory.fail_at = 0;
+        fault.armed = 0;
         assert_ok(load("good.so"));
     }
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_provider_find("nobody", &found));
@@ -181,9 +180,11 @@ static void load_with_little(void)
 
 static void test_memory_that_runs_out(void **state)
 {
+    static const fault_scene scene = { "load", "", 0, 0, forget_all, load_with_little, forget_all };
+
     (void)state;
     compile("good.so", "");
-    sweep(load_with_little, forget_all, 0);
+    fault_sweep(&scene);
 }
 
 static int set_up(void **state)

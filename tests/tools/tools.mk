@@ -102,8 +102,7 @@ tests_tools_test_tool_faults_SOURCES = \
 	$(shpool_tool_sources)
 tests_tools_test_tool_faults_CFLAGS  = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_tools_test_tool_faults_LDADD   = $(LDADD) $(JANSSON_LIBS)
-tests_tools_test_tool_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
-	-Wl,--wrap=realloc
+tests_tools_test_tool_faults_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing)
 # flags of their own: the tool compiles the same files with its own
 tests_tools_test_bench_gpu_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_tools_test_bench_gpu_LDADD  = $(LDADD) $(JANSSON_LIBS)

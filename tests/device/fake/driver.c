@@ -10,6 +10,7 @@
 #include "device/base/device.h"
 #include "device/context.h"
 #include "device/stack.h"
+#include "tests/faults.h"
 
 fake_state fake;
 _Thread_local fake_thread fake_thread_state = { .mode = CU_CAPTURE_MODE_GLOBAL };
@@ -47,6 +48,10 @@ cu_result fake_begin(unsigned call)
         fake.fail_in = fake.fail_again;
         fake.fail_again = 0;
         return fake.fail_with;
+    }
+    if (fault_strikes()) {
+        fake.failed = 1;
+        return (fault.at % 2 == 0) ? CU_ERROR_OUT_OF_MEMORY : CU_ERROR_INVALID_VALUE;
     }
     return CU_SUCCESS;
 }
