@@ -13,7 +13,7 @@
 
 struct fault fault;
 
-int fault_strikes(void)
+static int strikes(void)
 {
     unsigned n;
     int hit;
@@ -80,11 +80,17 @@ static int is_fake(void)
 
 int fault_refuses(void)
 {
-    if (!fault.armed || is_fake() || !fault_strikes()) {
+    if (!fault.armed || is_fake() || !strikes()) {
         return 0;
     }
     errno = ENOMEM;
     return 1;
+}
+
+static cu_result refuse_call(void)
+{
+    return !strikes()           ? CU_SUCCESS
+           : (fault.at % 2 == 0) ? CU_ERROR_OUT_OF_MEMORY : CU_ERROR_INVALID_VALUE;
 }
 
 void *fault_note(void *ptr)
@@ -120,6 +126,7 @@ static int play(const fault_scene *scene, unsigned at, unsigned then)
     forget_all();
     fault = (struct fault){ .spec = scene->spec };
     scene->begin();
+    fake_refusal = refuse_call;
     fault = (struct fault){ .spec = scene->spec, .at = at, .then = then, .armed = 1 };
     scene->act();
     fault.armed = 0;

@@ -38,9 +38,6 @@ extern struct fault {
     atomic_uint struck;     /* those that failed */
 } fault;
 
-/* 1: this request fails. */
-int fault_strikes(void);
-
 void fault_sweep(const fault_scene *scene);
 
 /* Whether a call succeeded; if not, a request has failed. */

@@ -10,9 +10,9 @@
 #include "device/base/device.h"
 #include "device/context.h"
 #include "device/stack.h"
-#include "tests/faults.h"
 
 fake_state fake;
+cu_result (*fake_refusal)(void);
 _Thread_local fake_thread fake_thread_state = { .mode = CU_CAPTURE_MODE_GLOBAL };
 
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -49,11 +49,7 @@ cu_result fake_begin(unsigned call)
         fake.fail_again = 0;
         return fake.fail_with;
     }
-    if (fault_strikes()) {
-        fake.failed = 1;
-        return (fault.at % 2 == 0) ? CU_ERROR_OUT_OF_MEMORY : CU_ERROR_INVALID_VALUE;
-    }
-    return CU_SUCCESS;
+    return (fake_refusal != NULL) ? fake_refusal() : CU_SUCCESS;
 }
 
 int fake_current_device(void)
