@@ -42,7 +42,6 @@ shpool_cmocka_tests += \
 	tests/pools/test_stray_calls \
 	tests/pools/test_trace \
 	tests/pools/test_trace_edges \
-	tests/pools/test_trace_groups \
 	tests/pools/test_wait \
 	tests/pools/test_wait_schedules \
 	tests/pools/test_wait_turns \
