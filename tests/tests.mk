@@ -1,9 +1,10 @@
 # Tests, a folder for each room of the library.
 #
-# To add a CMocka program: write tests/ROOM/test_x.c, and add tests/ROOM/test_x to the list in that
-# room's fragment.  It is linked with all of libshpool, hidden functions included, and with code
-# that tests share.  To add a script: write tests/ROOM/x.sh, and add it to shpool_test_scripts
-# there.  It runs in the build folder with the environment below; exit 77 skips.
+# To add a CMocka program: write tests/ROOM/test_x.c with UNIT_TEST() (tests/test.h), and add
+# tests/ROOM/test_x to the list in that room's fragment.  It is linked with all of libshpool, hidden
+# functions included, and with code that tests share.  To add a script: write tests/ROOM/x.sh, and
+# add it to shpool_test_scripts there.  It runs in the build folder with the environment below; exit
+# 77 skips.
 shpool_cmocka_tests =
 # the same in C++: they list their sources
 shpool_cxx_tests =
@@ -15,7 +16,7 @@ shpool_compat_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/include/shpool/compat
 if HAVE_CMOCKA
 check_LTLIBRARIES += libshpool_tests.la
 endif
-libshpool_tests_la_SOURCES = tests/faults.c tests/wrapped.c
+libshpool_tests_la_SOURCES = tests/faults.c tests/main.c tests/wrapped.c
 LDADD = libshpool_tests.la libshpool_core.la $(CMOCKA_LIBS) $(LIBM)
 
 # Fuzz targets, tests/ROOM/fuzz_x.c: here each only runs its corpus, tests/corpus/x, once;
@@ -25,7 +26,8 @@ shpool_fuzz_main = tests/fuzz_main.c
 shpool_failing = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=strdup \
 	-Wl,--wrap=fdopen,--wrap=fdopendir,--wrap=scandir,--wrap=posix_memalign,--wrap=mmap \
 	-Wl,--wrap=munmap,--wrap=pthread_create,--wrap=free
-noinst_HEADERS += tests/faults.h tests/fuzz.h tests/growth.h tests/unit.h tests/wrapped.h
+noinst_HEADERS += tests/faults.h tests/fuzz.h tests/growth.h tests/test.h tests/unit.h \
+	tests/wrapped.h
 # the whole folder, so that new inputs need no line here
 EXTRA_DIST += tests/corpus
 CLEANFILES += tests/fuzz_*.crash-* tests/fuzz_*.leak-* tests/fuzz_*.timeout-*

@@ -3,17 +3,12 @@
 #ifndef SHPOOL_TESTS_UNIT_H
 #define SHPOOL_TESTS_UNIT_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/internal.h"
+#include "tests/test.h"
 
 /* The detail of the latest failure must hold the words that help the reader. */
 #define assert_detail(_part)                                                                       \

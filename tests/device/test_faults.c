@@ -653,9 +653,10 @@ static const fault_scene scenes[] = {
     SCENE(serve, "", 10, 5),
 };
 
-static void test_every_request_fails_in_turn(void **state)
+static int set_up(void **state);
+
+UNIT_TEST_WITH(test_every_request_fails_in_turn, set_up, NULL)
 {
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(scenes); i++) {
         fault_sweep(&scenes[i]);
     }
@@ -664,11 +665,10 @@ static void test_every_request_fails_in_turn(void **state)
 /* ---- requests that are chosen ---- */
 
 /* The end of the process: the driver takes everything back by itself. */
-static void test_the_end_of_the_driver_loses_nothing(void **state)
+UNIT_TEST_WITH(test_the_end_of_the_driver_loses_nothing, set_up, NULL)
 {
     shpool_device_handle handle;
 
-    (void)state;
     begin(SHARED);
     handle = export_of(get(allocator, 100, NULL));
     shpool_device_handle_close(&handle);
@@ -684,15 +684,4 @@ static int set_up(void **state)
     (void)clear_environment(state);
     shpool_set_message_handler(receive, NULL);
     return 0;
-}
-
-int main(void)
-{
-#define TEST(_name) cmocka_unit_test_setup(_name, set_up)
-    const struct CMUnitTest tests[] = {
-        TEST(test_every_request_fails_in_turn),
-        TEST(test_the_end_of_the_driver_loses_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

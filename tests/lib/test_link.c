@@ -29,12 +29,11 @@ static void link_fails(const void *kernel, size_t bytes, const char *allocator, 
     assert_int_equal(cubin_bytes, 0);
 }
 
-static void test_bad_arguments(void **state)
+UNIT_TEST(test_bad_arguments)
 {
     void *cubin = (void *)1;
     size_t bytes = 1;
 
-    (void)state;
     link_fails(NULL, 1, "l_with", 90, SHPOOL_ERR_INVALID);
     link_fails(garbage, 0, "l_with", 90, SHPOOL_ERR_INVALID);
     link_fails(garbage, 1, NULL, 90, SHPOOL_ERR_INVALID);
@@ -49,9 +48,8 @@ static void test_bad_arguments(void **state)
     assert_null(cubin);
 }
 
-static void test_allocator_without_lto_ir(void **state)
+UNIT_TEST(test_allocator_without_lto_ir)
 {
-    (void)state;
     link_fails(garbage, sizeof(garbage), "l_without", 90, SHPOOL_ERR_UNSUPPORTED);
     assert_detail("no LTO-IR");
     without_ir.lto_ir = &empty_blob;
@@ -59,13 +57,12 @@ static void test_allocator_without_lto_ir(void **state)
 }
 
 /* A search for the newest must end, and find data. */
-static void test_newer_lto_ir_is_for_newer_gpus(void **state)
+UNIT_TEST(test_newer_lto_ir_is_for_newer_gpus)
 {
     shpool_blob for_90 = { (const unsigned char *)garbage, sizeof(garbage), 13000, 90, NULL };
     shpool_blob for_75 = { (const unsigned char *)garbage, sizeof(garbage), 13000, 75, &for_90 };
     shpool_allocator one = fake_allocator("l_newer", SHPOOL_SCOPE_BLOCK, 0);
 
-    (void)state;
     one.lto_ir = &for_75;
     for_90.newer = &for_75; /* a circle */
     assert_int_equal(shpool_register(&one), SHPOOL_ERR_INVALID);
@@ -77,7 +74,7 @@ static void test_newer_lto_ir_is_for_newer_gpus(void **state)
 }
 
 /* Another linker gets the same LTO-IR as shpool_link(). */
-static void test_lto_ir_is_that_for_the_architecture(void **state)
+UNIT_TEST(test_lto_ir_is_that_for_the_architecture)
 {
     static const shpool_blob for_90 = { (const unsigned char *)garbage, sizeof(garbage), 13000, 90,
                                         NULL };
@@ -88,7 +85,6 @@ static void test_lto_ir_is_that_for_the_architecture(void **state)
     const shpool_blob *spill = NULL;
     const shpool_blob *arena = NULL;
 
-    (void)state;
     one = fake_allocator("l_two", SHPOOL_SCOPE_BLOCK, 0);
     one.lto_ir = &for_75;
     assert_int_equal(shpool_register(&one), SHPOOL_OK);
@@ -110,13 +106,12 @@ static void test_lto_ir_is_that_for_the_architecture(void **state)
 }
 
 /* With libnvJitLink its refusal is reported, without it the names that were tried. */
-static void test_garbage_is_refused(void **state)
+UNIT_TEST(test_garbage_is_refused)
 {
     void *cubin;
     size_t bytes;
     shpool_status status = shpool_link(garbage, sizeof(garbage), "l_with", 90, &cubin, &bytes);
 
-    (void)state;
     assert_null(cubin);
     assert_int_equal(bytes, 0);
     if (status == SHPOOL_ERR_UNSUPPORTED) {
@@ -127,14 +122,13 @@ static void test_garbage_is_refused(void **state)
     }
 }
 
-static void test_devices(void **state)
+UNIT_TEST(test_devices)
 {
     shpool_driver_device devices[2];
     uint32_t version = 1;
     size_t count = 1;
     shpool_status status = shpool_driver_devices(devices, 2, &count, &version);
 
-    (void)state;
     if (status != SHPOOL_OK) {
         assert_int_equal(count, 0);
         assert_int_equal(version, 0);
@@ -147,28 +141,14 @@ static void test_devices(void **state)
     assert_true(devices[0].shared_block_optin >= devices[0].shared_block);
 }
 
-static void test_devices_refuses_null(void **state)
+UNIT_TEST(test_devices_refuses_null)
 {
     uint32_t version;
     size_t count;
 
-    (void)state;
     assert_int_equal(shpool_driver_devices(NULL, 1, &count, &version), SHPOOL_ERR_INVALID);
     assert_int_equal(shpool_driver_devices(NULL, 0, NULL, &version), SHPOOL_ERR_INVALID);
     assert_int_equal(shpool_driver_devices(NULL, 0, &count, NULL), SHPOOL_ERR_INVALID);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_bad_arguments, clear_environment),
-        cmocka_unit_test_setup(test_allocator_without_lto_ir, clear_environment),
-        cmocka_unit_test_setup(test_newer_lto_ir_is_for_newer_gpus, clear_environment),
-        cmocka_unit_test_setup(test_lto_ir_is_that_for_the_architecture, clear_environment),
-        cmocka_unit_test_setup(test_garbage_is_refused, clear_environment),
-        cmocka_unit_test_setup(test_devices, clear_environment),
-        cmocka_unit_test_setup(test_devices_refuses_null, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, register_fakes, NULL);
-}
+UNIT_GROUP(register_fakes, NULL)

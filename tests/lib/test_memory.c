@@ -224,7 +224,7 @@ static void nothing(void)
 
 #define SCENE(_act, _reset, _spec, _least) { #_act, _spec, _least, 0, _reset, _act, _reset }
 
-static void test_calls(void **state)
+UNIT_TEST_WITH(test_calls, set_up, tear_down)
 {
     static const fault_scene scenes[] = {
         SCENE(fail_in_a_thread, nothing, "", 1),
@@ -236,7 +236,6 @@ static void test_calls(void **state)
         SCENE(send_three, nothing, "", 3),
     };
 
-    (void)state;
     use_folder();
     shpool_set_message_handler(count_messages, NULL);
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(scenes); i++) {
@@ -244,7 +243,7 @@ static void test_calls(void **state)
     }
 }
 
-static void test_calls_that_look_for_plugins(void **state)
+UNIT_TEST_WITH(test_calls_that_look_for_plugins, trial_set_up, trial_tear_down)
 {
     static const fault_scene scenes[] = {
         SCENE(find_while_it_fails, shpool_registry_reset, "", 3),
@@ -252,7 +251,6 @@ static void test_calls_that_look_for_plugins(void **state)
         SCENE(register_while_it_fails, shpool_registry_reset, "", 3),
     };
 
-    (void)state;
     trial_compile("a.so", "trial_a", "");
     trial_use(trial_folder);
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(scenes); i++) {
@@ -260,13 +258,4 @@ static void test_calls_that_look_for_plugins(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_calls, set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_calls_that_look_for_plugins, trial_set_up,
-                                        trial_tear_down),
-    };
-
-    return cmocka_run_group_tests(tests, set_up_group, NULL);
-}
+UNIT_GROUP(set_up_group, NULL)

@@ -84,21 +84,19 @@ static int register_own(void **state)
     return -(shpool_register(&shpool_allocator_own) != SHPOOL_OK);
 }
 
-static void test_own_allocator_is_opened_by_name_and_runs(void **state)
+UNIT_TEST(test_own_allocator_is_opened_by_name_and_runs)
 {
     own_run run;
 
-    (void)state;
     run_own("own", &run);
     shpool_simt_close(&run.pool);
 }
 
-static void test_own_allocator_has_statistics_for_nothing(void **state)
+UNIT_TEST(test_own_allocator_has_statistics_for_nothing)
 {
     shpool_report_data report;
     own_run run;
 
-    (void)state;
     run_own("own:stats=1", &run);
     assert_int_equal(shpool_simt_report(&run.pool, &report), SHPOOL_OK);
     assert_int_equal(report.blocks, 5);
@@ -110,23 +108,13 @@ static void test_own_allocator_has_statistics_for_nothing(void **state)
     shpool_simt_close(&run.pool);
 }
 
-static void test_own_allocator_refuses_what_it_did_not_declare(void **state)
+UNIT_TEST(test_own_allocator_refuses_what_it_did_not_declare)
 {
     const shpool_config want = { .block_threads = THREADS, .payload_bytes = 4096 };
     shpool_pool pool;
 
-    (void)state;
     assert_int_equal(shpool_simt_open("own:check=1", &want, &pool), SHPOOL_ERR_UNSUPPORTED);
     assert_int_equal(shpool_simt_open("own:alignment=64", &want, &pool), SHPOOL_ERR_UNSUPPORTED);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_allocator_is_opened_by_name_and_runs),
-        cmocka_unit_test(test_own_allocator_has_statistics_for_nothing),
-        cmocka_unit_test(test_own_allocator_refuses_what_it_did_not_declare),
-    };
-
-    return cmocka_run_group_tests(tests, register_own, NULL);
-}
+UNIT_GROUP(register_own, NULL)

@@ -16,29 +16,26 @@ static void plan_fails(const char *spec, shpool_config want, shpool_status expec
     assert_detail(detail);
 }
 
-static void test_null_arguments(void **state)
+UNIT_TEST(test_null_arguments)
 {
     shpool_config want = want_of(32, 1024);
     shpool_pool pool;
 
-    (void)state;
     memset(&pool, 0xff, sizeof(pool));
     assert_int_equal(shpool_plan("t_block", NULL, &pool), SHPOOL_ERR_INVALID);
     assert_true(is_zeroed(&pool, sizeof(pool)));
     assert_int_equal(shpool_plan("t_block", &want, NULL), SHPOOL_ERR_INVALID);
 }
 
-static void test_null_spec_is_the_builds_default(void **state)
+UNIT_TEST(test_null_spec_is_the_builds_default)
 {
-    (void)state;
     assert_string_equal(plan_ok(NULL, want_of(32, 1024)).name, SHPOOL_DEFAULT_ALLOCATOR);
 }
 
-static void test_environment_selects(void **state)
+UNIT_TEST(test_environment_selects)
 {
     shpool_pool pool;
 
-    (void)state;
     setenv("SHPOOL_ALLOCATOR", "t_group:threads_per_pool=8,stats=1", 1);
     shpool_config_reload();
     pool = plan_ok(NULL, want_of(64, 8192));
@@ -48,11 +45,10 @@ static void test_environment_selects(void **state)
     assert_string_equal(plan_ok("t_block", want_of(64, 8192)).name, "t_block");
 }
 
-static void test_fields_of_one_pool(void **state)
+UNIT_TEST(test_fields_of_one_pool)
 {
     shpool_pool pool = plan_ok("t_block", want_of(96, 10000));
 
-    (void)state;
     assert_int_equal(pool.abi, SHPOOL_ABI);
     assert_int_equal(pool.bytes, sizeof(pool));
     assert_int_equal(pool.allocator, shpool_name_id("t_block"));
@@ -74,11 +70,10 @@ static void test_fields_of_one_pool(void **state)
     assert_true(is_zeroed(pool.reserved, sizeof(pool.reserved)));
 }
 
-static void test_number_of_pools(void **state)
+UNIT_TEST(test_number_of_pools)
 {
     shpool_config want = want_of(100, 50000);
 
-    (void)state;
     assert_int_equal(plan_ok("t_thread", want).pools, 100);
     assert_int_equal(plan_ok("t_thread", want).threads_per_pool, 1);
     assert_int_equal(plan_ok("t_block", want).pools, 1);
@@ -94,11 +89,10 @@ static void test_number_of_pools(void **state)
 }
 
 /* One program serves all allocators: its wish for groups is not an error elsewhere. */
-static void test_threads_per_pool_outside_scope_group(void **state)
+UNIT_TEST(test_threads_per_pool_outside_scope_group)
 {
     shpool_config want = want_of(64, 16384);
 
-    (void)state;
     plan_fails("t_thread:threads_per_pool=2", want, SHPOOL_ERR_UNSUPPORTED, "each thread");
     plan_fails("t_block:threads_per_pool=8", want, SHPOOL_ERR_UNSUPPORTED, "each block");
     plan_ok("t_thread:threads_per_pool=1", want);
@@ -108,12 +102,11 @@ static void test_threads_per_pool_outside_scope_group(void **state)
     assert_int_equal(plan_ok("t_block", want).threads_per_pool, 64);
 }
 
-static void test_spec_wins_over_want(void **state)
+UNIT_TEST(test_spec_wins_over_want)
 {
     shpool_config want = want_of(64, 1024);
     shpool_pool pool;
 
-    (void)state;
     want.flags = SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK;
     want.alignment = 512;
     pool = plan_ok("t_block:payload_bytes=2K,alignment=64,stats=0,check=0", want);
@@ -127,11 +120,10 @@ static void test_spec_wins_over_want(void **state)
     assert_int_equal(plan_ok("t_block:alignment=0", want).alignment, 16);
 }
 
-static void test_bad_configurations(void **state)
+UNIT_TEST(test_bad_configurations)
 {
     shpool_config want = want_of(0, 1024);
 
-    (void)state;
     plan_fails("t_block", want, SHPOOL_ERR_INVALID, "block_threads is 0");
     want.block_threads = 1025;
     plan_fails("t_block", want, SHPOOL_ERR_INVALID, "1..1024");
@@ -150,11 +142,10 @@ static void test_bad_configurations(void **state)
     }
 }
 
-static void test_bad_specs(void **state)
+UNIT_TEST(test_bad_specs)
 {
     shpool_config want = want_of(32, 1024);
 
-    (void)state;
     plan_fails("", want, SHPOOL_ERR_SPEC, "column 1");
     plan_fails("t_block:", want, SHPOOL_ERR_SPEC, "a key");
     plan_fails("t_block:stats=1,", want, SHPOOL_ERR_SPEC, "a key");
@@ -175,13 +166,12 @@ static void test_bad_specs(void **state)
     plan_fails("t_block:alignment=x", want, SHPOOL_ERR_SPEC, "power of two");
 }
 
-static void test_alignment(void **state)
+UNIT_TEST(test_alignment)
 {
     static const uint32_t bad[] = { 1, 8, 15, 17, 24, 48, 1000, 1025, 2048, 0x80000000u,
                                     UINT32_MAX };
     shpool_config want = want_of(32, 1024);
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(bad); i++) {
         want.alignment = bad[i];
         plan_fails("t_block", want, SHPOOL_ERR_ALIGNMENT, "power of two");
@@ -193,23 +183,21 @@ static void test_alignment(void **state)
     plan_ok("t_plain", want);
 }
 
-static void test_check_needs_the_capability(void **state)
+UNIT_TEST(test_check_needs_the_capability)
 {
     shpool_config want = want_of(32, 1024);
 
-    (void)state;
     plan_fails("t_plain:check=1", want, SHPOOL_ERR_UNSUPPORTED, "checked mode");
     want.flags = SHPOOL_FLAG_CHECK;
     plan_fails("t_plain", want, SHPOOL_ERR_UNSUPPORTED, "checked mode");
     plan_ok("t_plain:check=0,stats=1", want);
 }
 
-static void test_sizes_out_of_range(void **state)
+UNIT_TEST(test_sizes_out_of_range)
 {
     shpool_config want = want_of(32, 0);
     const uint32_t most = SHPOOL_MAX_SHARED - FAKE_OVERHEAD - SHPOOL_WAIT_BYTES;
 
-    (void)state;
     plan_fails("t_block", want, SHPOOL_ERR_TOO_SMALL, "payload_bytes is 0");
     assert_int_equal(plan_ok("t_block", want_of(32, most)).shared_bytes, SHPOOL_MAX_SHARED);
     plan_fails("t_block", want_of(32, most + 1), SHPOOL_ERR_TOO_LARGE, "needs 232464 bytes");
@@ -222,22 +210,20 @@ static void test_sizes_out_of_range(void **state)
                "no payload fits");
 }
 
-static void test_pools_do_not_share_banks(void **state)
+UNIT_TEST(test_pools_do_not_share_banks)
 {
     shpool_pool pool = plan_ok("t_thread", want_of(64, 64 * 80));
 
-    (void)state;
     assert_int_equal(FAKE_OVERHEAD + 80, 128); /* the smallest that fits, were it allowed */
     assert_int_equal(pool.pool_bytes, 144);
     assert_int_equal(pool.largest, 96);
 }
 
-static void test_statistics_area(void **state)
+UNIT_TEST(test_statistics_area)
 {
     shpool_config want = want_of(64, 4096);
     shpool_pool pool;
 
-    (void)state;
     want.flags = SHPOOL_FLAG_STATS;
     pool = plan_ok("t_block", want);
     assert_int_equal(pool.area_bytes, (SHPOOL_AREA_BYTES + 15) / 16 * 16);
@@ -250,11 +236,10 @@ static void test_statistics_area(void **state)
     assert_int_equal((pool.flags & SHPOOL_FLAG_ALIGN_MASK) >> SHPOOL_FLAG_ALIGN_SHIFT, 10);
 }
 
-static void test_empty_pools(void **state)
+UNIT_TEST(test_empty_pools)
 {
     static const char *const names[] = { "t_native", "t_null" };
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         shpool_pool pool = plan_ok(names[i], want_of(64, 0));
 
@@ -274,7 +259,7 @@ static void test_empty_pools(void **state)
 }
 
 /* Plans that succeed: tests/pools/test_geometry.c. */
-static void test_requests_that_cannot_be_planned(void **state)
+UNIT_TEST(test_requests_that_cannot_be_planned)
 {
     static const struct {
         const char *spec;
@@ -301,7 +286,6 @@ static void test_requests_that_cannot_be_planned(void **state)
     shpool_config want = want_of(32, 0);
     shpool_pool pool;
 
-    (void)state;
     if ((shpool_allocator_find("arena", &found) != SHPOOL_OK) ||
         (shpool_allocator_find("freelist", &found) != SHPOOL_OK)) {
         skip();
@@ -326,9 +310,8 @@ static void test_requests_that_cannot_be_planned(void **state)
                      SHPOOL_ERR_INVALID);
 }
 
-static void test_magic_divides_every_rank(void **state)
+UNIT_TEST(test_magic_divides_every_rank)
 {
-    (void)state;
     assert_int_equal(shpool_plan_magic(1), 0);
     for (uint32_t divisor = 2; divisor <= SHPOOL_MAX_THREADS; divisor++) {
         uint64_t magic = shpool_plan_magic(divisor);
@@ -341,11 +324,10 @@ static void test_magic_divides_every_rank(void **state)
     }
 }
 
-static void test_another_geometry_does_not_fit(void **state)
+UNIT_TEST(test_another_geometry_does_not_fit)
 {
     shpool_pool pool = plan_ok("t_block", want_of(32, 4096));
 
-    (void)state;
     assert_int_equal(shpool_same_geometry(fake_layout, &pool), SHPOOL_OK);
     assert_int_equal(shpool_same_geometry(growing_layout, &pool), SHPOOL_ERR_ABI);
     assert_detail("rebuild the program");
@@ -357,28 +339,4 @@ static void test_another_geometry_does_not_fit(void **state)
     assert_int_equal(shpool_same_geometry(fake_layout, &pool), SHPOOL_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_null_arguments, clear_environment),
-        cmocka_unit_test_setup(test_null_spec_is_the_builds_default, clear_environment),
-        cmocka_unit_test_setup(test_environment_selects, clear_environment),
-        cmocka_unit_test_setup(test_fields_of_one_pool, clear_environment),
-        cmocka_unit_test_setup(test_number_of_pools, clear_environment),
-        cmocka_unit_test_setup(test_threads_per_pool_outside_scope_group, clear_environment),
-        cmocka_unit_test_setup(test_spec_wins_over_want, clear_environment),
-        cmocka_unit_test_setup(test_bad_configurations, clear_environment),
-        cmocka_unit_test_setup(test_bad_specs, clear_environment),
-        cmocka_unit_test_setup(test_alignment, clear_environment),
-        cmocka_unit_test_setup(test_check_needs_the_capability, clear_environment),
-        cmocka_unit_test_setup(test_sizes_out_of_range, clear_environment),
-        cmocka_unit_test_setup(test_pools_do_not_share_banks, clear_environment),
-        cmocka_unit_test_setup(test_statistics_area, clear_environment),
-        cmocka_unit_test_setup(test_empty_pools, clear_environment),
-        cmocka_unit_test_setup(test_requests_that_cannot_be_planned, clear_environment),
-        cmocka_unit_test_setup(test_magic_divides_every_rank, clear_environment),
-        cmocka_unit_test_setup(test_another_geometry_does_not_fit, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, register_fakes, NULL);
-}
+UNIT_GROUP(register_fakes, NULL)

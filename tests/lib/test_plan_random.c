@@ -61,14 +61,13 @@ static void check_refusal(const char *name, shpool_config want)
     assert_int_equal(shpool_plan(name, &want, &pool), SHPOOL_ERR_TOO_LARGE);
 }
 
-static void test_random_geometries(void **state)
+UNIT_TEST(test_random_geometries)
 {
     static const char *const names[] = { "t_thread", "t_group", "t_block", "t_growing" };
     uint32_t seed = 12345;
     unsigned planned = 0;
     unsigned refused = 0;
 
-    (void)state;
     for (unsigned round = 0; round < 20000; round++) {
         const char *name = names[next_random(&seed) % SHPOOL_ARRAY_COUNT(names)];
         const shpool_allocator *allocator;
@@ -95,11 +94,10 @@ static void test_random_geometries(void **state)
 }
 
 /* The real allocators, whichever this build has. */
-static void test_builtins_with_random_geometries(void **state)
+UNIT_TEST(test_builtins_with_random_geometries)
 {
     uint32_t seed = 54321;
 
-    (void)state;
     for (unsigned round = 0; round < 5000; round++) {
         size_t index = next_random(&seed) % (shpool_allocator_count() - SHPOOL_ARRAY_COUNT(fakes));
         const shpool_allocator *allocator = shpool_allocator_get(index);
@@ -117,11 +115,10 @@ static void test_builtins_with_random_geometries(void **state)
 }
 
 /* The plan halves its way to the least size: a larger pool must never hold less. */
-static void test_layouts_never_give_less_for_more(void **state)
+UNIT_TEST(test_layouts_never_give_less_for_more)
 {
     const size_t builtins = shpool_allocator_count() - SHPOOL_ARRAY_COUNT(fakes);
 
-    (void)state;
     for (size_t i = 0; i < builtins; i++) {
         for (uint32_t alignment = 16; alignment <= SHPOOL_MAX_ALIGNMENT; alignment *= 2) {
             uint32_t before = 0;
@@ -137,13 +134,4 @@ static void test_layouts_never_give_less_for_more(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_random_geometries, clear_environment),
-        cmocka_unit_test_setup(test_builtins_with_random_geometries, clear_environment),
-        cmocka_unit_test_setup(test_layouts_never_give_less_for_more, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, register_fakes, NULL);
-}
+UNIT_GROUP(register_fakes, NULL)

@@ -119,12 +119,11 @@ static void relink_with_little(void)
     }
 }
 
-static void test_memory_that_runs_out(void **state)
+UNIT_TEST_WITH(test_memory_that_runs_out, set_up, NULL)
 {
     static const fault_scene scene = { "relink", "", 6, 0, shpool_memory_clear, relink_with_little,
                                        shpool_memory_clear };
 
-    (void)state;
     relink_with_little(); /* the row and the pool are made */
     fault_sweep(&scene);
 }
@@ -140,11 +139,10 @@ static unsigned given(const char *words)
     return count;
 }
 
-static void test_table(void **state)
+UNIT_TEST_WITH(test_table, set_up, NULL)
 {
     const made_row row = row_of(KIND_CODE);
 
-    (void)state;
     assert_int_equal(relink(&row, "r_plain"), SHPOOL_OK);
     /* the magic begins with P, and no -lto */
     assert_memory_equal(fake.given, "-arch=sm_90 -maxrregcount=32 P", 30);
@@ -158,14 +156,13 @@ static void test_table(void **state)
 
 /* Registers are limited where no kernel is compiled; LTO-IR is taken only if there is nothing
  * else. */
-static void test_options(void **state)
+UNIT_TEST_WITH(test_options, set_up, NULL)
 {
     const made_row kernels = row_of(KIND_LTO);
     static shpool_allocator both;
     static shpool_blob blob = { NULL, 0, 12080, 75, NULL };
     made_row fat = { .bytes = 0 };
 
-    (void)state;
     assert_int_equal(relink(&kernels, "r_lto"), SHPOOL_OK);
     assert_memory_equal(fake.given, "-arch=sm_90 -lto P", 18);
     made_put_fat(&fat, KIND_LTO, NULL, "lto code");
@@ -184,11 +181,10 @@ static void test_options(void **state)
 }
 
 /* fake.given must not be cut at the first NUL: the rows have many. */
-static void test_parts(void **state)
+UNIT_TEST_WITH(test_parts, set_up, NULL)
 {
     const made_row row = row_of(KIND_LTO);
 
-    (void)state;
     assert_int_equal(relink(&row, "r_plain:binding=table"), SHPOOL_OK);
     assert_int_equal(given("kernel_1"), 1);
     assert_int_equal(given("kernel_2"), 1);
@@ -197,12 +193,11 @@ static void test_parts(void **state)
     assert_int_equal(given("plugin"), 1);
 }
 
-static void test_inlined(void **state)
+UNIT_TEST_WITH(test_inlined, set_up, NULL)
 {
     const made_row row = row_of(KIND_LTO);
     const made_row without = row_of(KIND_CODE);
 
-    (void)state;
     assert_int_equal(relink(&without, "r_lto:binding=linked"), SHPOOL_ERR_UNSUPPORTED);
     assert_detail("cannot be inlined");
 #if HAVE_LTO_IR
@@ -221,9 +216,8 @@ static void test_inlined(void **state)
     assert_int_equal(pool_of("r_lto:binding=linked,stats=1").binding, SHPOOL_BINDING_TABLE);
 }
 
-static void test_binding_is_chosen(void **state)
+UNIT_TEST_WITH(test_binding_is_chosen, set_up, NULL)
 {
-    (void)state;
     assert_int_equal(pool_of("r_lto").binding, SHPOOL_BINDING_TABLE);
     setenv("SHPOOL_BINDING", "linked", 1);
     shpool_config_reload();
@@ -243,7 +237,7 @@ static void test_binding_is_chosen(void **state)
     }
 }
 
-static void test_refused(void **state)
+UNIT_TEST_WITH(test_refused, set_up, NULL)
 {
     made_row row = row_of(KIND_CODE);
     const made_row empty = { .bytes = 0 };
@@ -251,7 +245,6 @@ static void test_refused(void **state)
     void *made;
     size_t bytes;
 
-    (void)state;
     assert_int_equal(relink(&empty, "r_lto"), SHPOOL_ERR_UNSUPPORTED);
     assert_detail("-rdc=true");
     memset(row.data, 0, 4); /* no magic: the first is skipped */
@@ -275,12 +268,11 @@ static void test_refused(void **state)
                      SHPOOL_ERR_INVALID);
 }
 
-static void test_variables(void **state)
+UNIT_TEST_WITH(test_variables, set_up, NULL)
 {
     static const made_variable some[] = { { "counter", MADE_GLOBAL, 0 }, { "seed", MADE_INIT, 0 } };
     const made_row row = row_of(KIND_CODE);
 
-    (void)state;
     cubin = make_cubin(some, 2);
     fake.cubin_bytes = cubin.bytes;
     assert_int_equal(relink(&row, "r_lto"), SHPOOL_ERR_UNSUPPORTED);
@@ -324,12 +316,11 @@ static void relink_in_receiver(shpool_level level, const char *text, void *pool)
     assert_ptr_equal(done, pool);
 }
 
-static void test_threads_join_once(void **state)
+UNIT_TEST_WITH(test_threads_join_once, set_up, NULL)
 {
     shpool_pool pool = pool_of("r_plain");
     pthread_t thread[THREADS];
 
-    (void)state;
     alarm(300); /* a lock that is never released would stop the test */
     fake.pause_us = 20000;
     for (int i = 0; i < THREADS; i++) {
@@ -354,7 +345,7 @@ static void test_threads_join_once(void **state)
 
 /* A child is forked while another thread links: its own link does not wait for that thread, which
  * the child does not have. */
-static void test_a_child_relinks(void **state)
+UNIT_TEST_WITH(test_a_child_relinks, set_up, NULL)
 {
     shpool_pool pool = pool_of("r_plain");
     pthread_t thread;
@@ -363,7 +354,6 @@ static void test_a_child_relinks(void **state)
     void *done;
     pid_t child;
 
-    (void)state;
     fake.pause_us = 300000;
     assert_int_equal(pthread_create(&thread, NULL, relink_one, &pool), 0);
     while (loads == 0) { /* the thread is at the linker, with the lock */
@@ -390,12 +380,11 @@ static void test_a_child_relinks(void **state)
 }
 
 /* Whatever the section holds: nothing outside it is read. */
-static void test_damaged_rows(void **state)
+UNIT_TEST_WITH(test_damaged_rows, set_up, NULL)
 {
     const made_row whole = row_of(KIND_LTO);
     const shpool_pool pool = pool_of("r_plain");
 
-    (void)state;
     for (size_t i = 0; i < whole.bytes; i++) {
         for (unsigned value = 0; value < 256; value += 85) {
             unsigned char *row = malloc(whole.bytes);
@@ -412,21 +401,4 @@ static void test_damaged_rows(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_table, set_up),
-        cmocka_unit_test_setup(test_memory_that_runs_out, set_up),
-        cmocka_unit_test_setup(test_options, set_up),
-        cmocka_unit_test_setup(test_parts, set_up),
-        cmocka_unit_test_setup(test_inlined, set_up),
-        cmocka_unit_test_setup(test_binding_is_chosen, set_up),
-        cmocka_unit_test_setup(test_refused, set_up),
-        cmocka_unit_test_setup(test_variables, set_up),
-        cmocka_unit_test_setup(test_threads_join_once, set_up),
-        cmocka_unit_test_setup(test_a_child_relinks, set_up),
-        cmocka_unit_test_setup(test_damaged_rows, set_up),
-    };
-
-    return cmocka_run_group_tests(tests, set_up_group, NULL);
-}
+UNIT_GROUP(set_up_group, NULL)

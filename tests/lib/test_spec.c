@@ -14,22 +14,20 @@ static void expect_bad(const char *text, const char *detail)
     assert_detail(detail);
 }
 
-static void test_name_alone(void **state)
+UNIT_TEST(test_name_alone)
 {
     shpool_spec spec;
 
-    (void)state;
     assert_int_equal(shpool_spec_parse("spec", "bitmap", &spec), SHPOOL_OK);
     assert_int_equal(spec.layers, 1);
     assert_string_equal(spec.layer[0].name, "bitmap");
     assert_int_equal(spec.layer[0].pairs, 0);
 }
 
-static void test_layers_keys_and_values(void **state)
+UNIT_TEST(test_layers_keys_and_values)
 {
     shpool_spec spec;
 
-    (void)state;
     assert_int_equal(shpool_spec_parse("spec", "cache:bytes=4K,x_1=/a.b-c|stats|base:size=7",
                                        &spec), SHPOOL_OK);
     assert_int_equal(spec.layers, 3);
@@ -45,9 +43,8 @@ static void test_layers_keys_and_values(void **state)
     assert_string_equal(spec.layer[2].pair[0].value, "7");
 }
 
-static void test_bad_specs_give_column_and_reason(void **state)
+UNIT_TEST(test_bad_specs_give_column_and_reason)
 {
-    (void)state;
     expect_bad("", "it ends at column 1, but a name");
     expect_bad("Bitmap", "'B' at column 1");
     expect_bad("9bitmap", "'9' at column 1");
@@ -74,12 +71,11 @@ static void test_bad_specs_give_column_and_reason(void **state)
     expect_bad("bitmap:check=1,check=0", "key check twice");
 }
 
-static void test_limits(void **state)
+UNIT_TEST(test_limits)
 {
     char text[2 * SHPOOL_SPEC_BYTES];
     shpool_spec spec;
 
-    (void)state;
     memset(text, 0, sizeof(text));
     memset(text, 'a', SHPOOL_NAME_BYTES - 1);
     assert_int_equal(shpool_spec_parse("spec", text, &spec), SHPOOL_OK);
@@ -103,22 +99,20 @@ static void test_limits(void **state)
     expect_bad(text, "at most 511");
 }
 
-static void test_origin_is_in_the_detail(void **state)
+UNIT_TEST(test_origin_is_in_the_detail)
 {
     shpool_spec spec;
 
-    (void)state;
     assert_int_equal(shpool_spec_parse("SHPOOL_ALLOCATOR", "?", &spec), SHPOOL_ERR_SPEC);
     assert_detail("SHPOOL_ALLOCATOR \"?\"");
 }
 
 /* Any bytes: the parser terminates, and accepted specs have valid names. */
-static void test_random_texts(void **state)
+UNIT_TEST(test_random_texts)
 {
     static const char alphabet[] = "abz_09:|,=K \xff";
     uint32_t seed = 1;
 
-    (void)state;
     for (unsigned round = 0; round < 200000; round++) {
         char text[24];
         shpool_spec spec;
@@ -151,7 +145,7 @@ static void expect_number(const char *text, int suffix, uint64_t expected)
     assert_true(value == expected);
 }
 
-static void test_numbers(void **state)
+UNIT_TEST(test_numbers)
 {
     static const char *const bad[] = {
         "", "K", "-1", "+1", " 1", "1 ", "0x10", "1KK", "1KB", "1kk", "1.5K", "1T", "one",
@@ -159,7 +153,6 @@ static void test_numbers(void **state)
     };
     uint64_t value;
 
-    (void)state;
     expect_number("0", 0, 0);
     expect_number("0007", 0, 7);
     expect_number("64K", 1, 65536);
@@ -176,19 +169,4 @@ static void test_numbers(void **state)
         }
     }
     assert_int_equal(shpool_spec_number("1K", 0, &value), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_name_alone, clear_environment),
-        cmocka_unit_test_setup(test_layers_keys_and_values, clear_environment),
-        cmocka_unit_test_setup(test_bad_specs_give_column_and_reason, clear_environment),
-        cmocka_unit_test_setup(test_limits, clear_environment),
-        cmocka_unit_test_setup(test_origin_is_in_the_detail, clear_environment),
-        cmocka_unit_test_setup(test_random_texts, clear_environment),
-        cmocka_unit_test_setup(test_numbers, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

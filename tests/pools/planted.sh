@@ -320,7 +320,7 @@ build_library() { # BUILD
         compile $(cflags_of "$1") -MMD -c "$file" || return 1
     done
     for file in "$src"/lib/*.c "$src"/coalesce/plan/escape.c "$src"/tests/pools/heap_model.c \
-        "$src"/tests/faults.c "$src"/tests/wrapped.c \
+        "$src"/tests/faults.c "$src"/tests/main.c "$src"/tests/wrapped.c \
         "$src"/tests/device/fake/*.c "$src"/device/*.c "$src"/device/*/*.c; do
         compile $(cflags_of "$1") -c "$file" -o "$(object_of "$file")" || return 1
     done

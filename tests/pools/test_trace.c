@@ -284,7 +284,7 @@ static int serves_groups(const shpool_allocator *allocator)
            ((allocator->scope == SHPOOL_SCOPE_GROUP) || (allocator->scope == SHPOOL_SCOPE_BLOCK));
 }
 
-static void test_the_file_has_what_was_done(void **state)
+UNIT_TEST_WITH(test_the_file_has_what_was_done, make_path, remove_path)
 {
     for (played = scenes; played < scenes + SHPOOL_ARRAY_COUNT(scenes); played++) {
         size_t tried = 0;
@@ -305,7 +305,7 @@ static void test_the_file_has_what_was_done(void **state)
 
 /* ---- which blocks, how many records ---- */
 
-static void test_what_has_no_room_is_counted(void **state)
+UNIT_TEST_WITH(test_what_has_no_room_is_counted, make_path, remove_path)
 {
     trace_trial *t = *state;
     char *text;
@@ -324,7 +324,7 @@ static void test_what_has_no_room_is_counted(void **state)
     free(text);
 }
 
-static void test_each_launch_and_init_is_apart(void **state)
+UNIT_TEST_WITH(test_each_launch_and_init_is_apart, make_path, remove_path)
 {
     trace_trial *t = *state;
     const char *at;
@@ -419,7 +419,7 @@ static void expect_an_order(const char *text, const shpool_report_data *report)
     assert_int_equal(failures, report->failures);
 }
 
-static void test_the_order_is_one_that_can_have_been(void **state)
+UNIT_TEST_WITH(test_the_order_is_one_that_can_have_been, make_path, remove_path)
 {
     trace_trial *t = *state;
     shpool_config want = { .block_threads = 40, .payload_bytes = 3000 };
@@ -449,11 +449,10 @@ static void test_the_order_is_one_that_can_have_been(void **state)
 
 /* ---- what cannot be ---- */
 
-static void test_a_file_that_cannot_be_is_an_error_of_open(void **state)
+UNIT_TEST_WITH(test_a_file_that_cannot_be_is_an_error_of_open, make_path, remove_path)
 {
     shpool_pool pool;
 
-    (void)state;
     assert_int_equal(shpool_simt_open("bitmap:trace=/nowhere/at/all", &small, &pool),
                      SHPOOL_ERR_SYSTEM);
     assert_detail("trace=/nowhere/at/all");
@@ -463,7 +462,7 @@ static void test_a_file_that_cannot_be_is_an_error_of_open(void **state)
     assert_detail("directory");
 }
 
-static void test_two_pools_do_not_share_a_file(void **state)
+UNIT_TEST_WITH(test_two_pools_do_not_share_a_file, make_path, remove_path)
 {
     trace_trial *t = *state;
     char spec[256];
@@ -478,11 +477,10 @@ static void test_two_pools_do_not_share_a_file(void **state)
     assert_int_equal(shpool_simt_close(&other), SHPOOL_OK);
 }
 
-static void test_a_full_disk_is_an_error_of_close(void **state)
+UNIT_TEST_WITH(test_a_full_disk_is_an_error_of_close, make_path, remove_path)
 {
     shpool_pool pool;
 
-    (void)state;
     if (access("/dev/full", W_OK) != 0) {
         skip();
     }
@@ -492,7 +490,7 @@ static void test_a_full_disk_is_an_error_of_close(void **state)
     assert_true(is_zeroed(&pool, sizeof(pool)));
 }
 
-static void test_bad_options(void **state)
+UNIT_TEST_WITH(test_bad_options, make_path, remove_path)
 {
     static const char *const cases[][2] = {
         { "bitmap:trace=x,trace_bytes=1", "4K to 1G" },
@@ -506,7 +504,6 @@ static void test_bad_options(void **state)
     };
     shpool_pool pool;
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
         assert_int_not_equal(shpool_simt_open(cases[i][0], &small, &pool), SHPOOL_OK);
         assert_detail(cases[i][1]);
@@ -515,7 +512,7 @@ static void test_bad_options(void **state)
 }
 
 /* Planning makes no file, and other pools know nothing of one. */
-static void test_planning_makes_no_file(void **state)
+UNIT_TEST_WITH(test_planning_makes_no_file, make_path, remove_path)
 {
     trace_trial *t = *state;
     char spec[256];
@@ -532,24 +529,3 @@ static void test_planning_makes_no_file(void **state)
     assert_true((pool.flags & SHPOOL_FLAG_TRACE) == 0);
 }
 
-#define TRIAL(_test) cmocka_unit_test_setup_teardown(_test, make_path, remove_path)
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        TRIAL(test_the_file_has_what_was_done),
-        TRIAL(test_what_has_no_room_is_counted),
-        TRIAL(test_each_launch_and_init_is_apart),
-        TRIAL(test_the_order_is_one_that_can_have_been),
-        TRIAL(test_a_file_that_cannot_be_is_an_error_of_open),
-        TRIAL(test_two_pools_do_not_share_a_file),
-        TRIAL(test_a_full_disk_is_an_error_of_close),
-        TRIAL(test_bad_options),
-        TRIAL(test_planning_makes_no_file),
-    };
-
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -38,7 +38,7 @@ static void bad_frees(void *arg)
     shpool_fini(heap);
 }
 
-static void test_bad_frees_lie_nowhere(void **state)
+UNIT_TEST_WITH(test_bad_frees_lie_nowhere, make_path, remove_path)
 {
     trace_trial *t = *state;
     char *text;
@@ -62,7 +62,7 @@ static void wait_for_copies(void *arg)
     shpool_fini(heap);
 }
 
-static void test_what_waits_for_copies_has_not_failed(void **state)
+UNIT_TEST_WITH(test_what_waits_for_copies_has_not_failed, make_path, remove_path)
 {
     trace_trial *t = *state;
     char *text;
@@ -119,7 +119,7 @@ static int look_at_records(void *arg)
     return impossible != 0;
 }
 
-static void test_a_release_is_noted_before_it(void **state)
+UNIT_TEST_WITH(test_a_release_is_noted_before_it, make_path, remove_path)
 {
     const shpool_config want = { .block_threads = 2, .payload_bytes = 1024,
                                  .threads_per_pool = 2 };
@@ -138,7 +138,7 @@ static void test_a_release_is_noted_before_it(void **state)
 
 /* ---- what has no room ---- */
 
-static void test_a_full_buffer_stays_full(void **state)
+UNIT_TEST_WITH(test_a_full_buffer_stays_full, make_path, remove_path)
 {
     trace_trial *t = *state;
     char *buffer;
@@ -160,7 +160,7 @@ static void test_a_full_buffer_stays_full(void **state)
     free(text);
 }
 
-static void test_a_complete_run_has_dropped_nothing(void **state)
+UNIT_TEST_WITH(test_a_complete_run_has_dropped_nothing, make_path, remove_path)
 {
     static const uint32_t numbers[] = { 50, 13, 40 }; /* 101 and 27 records, then no room */
     trace_trial *t = *state;
@@ -202,7 +202,7 @@ static shpool_status close_limited(trace_trial *t, rlim_t limit, off_t *bytes_p)
     return status;
 }
 
-static void test_a_trace_is_whole_or_empty(void **state)
+UNIT_TEST_WITH(test_a_trace_is_whole_or_empty, make_path, remove_path)
 {
     trace_trial *t = *state;
     off_t whole;
@@ -223,7 +223,7 @@ static void test_a_trace_is_whole_or_empty(void **state)
 
 /* ---- children ---- */
 
-static void test_a_child_neither_writes_nor_locks(void **state)
+UNIT_TEST_WITH(test_a_child_neither_writes_nor_locks, make_path, remove_path)
 {
     trace_trial *t = *state;
     char *text;
@@ -251,19 +251,4 @@ static void test_a_child_neither_writes_nor_locks(void **state)
     assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
     (void)kill(idle, SIGKILL);
     assert_int_equal(waitpid(idle, NULL, 0), idle);
-}
-
-int main(void)
-{
-#define TRIAL(_test) cmocka_unit_test_setup_teardown(_test, make_path, remove_path)
-    const struct CMUnitTest tests[] = {
-        TRIAL(test_bad_frees_lie_nowhere),
-        TRIAL(test_what_waits_for_copies_has_not_failed),
-        TRIAL(test_a_release_is_noted_before_it),
-        TRIAL(test_a_full_buffer_stays_full),
-        TRIAL(test_a_complete_run_has_dropped_nothing),
-        TRIAL(test_a_trace_is_whole_or_empty),
-        TRIAL(test_a_child_neither_writes_nor_locks),
-    };
-    return cmocka_run_group_tests_name("trace: edges", tests, NULL, NULL);
 }

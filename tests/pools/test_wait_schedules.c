@@ -255,22 +255,20 @@ static uint32_t one(void)
     return heap_preemptions(2) - 1u;
 }
 
-static void test_two_who_wait_are_served(void **state)
+UNIT_TEST(test_two_who_wait_are_served)
 {
     static const scene two = { "two", 2, { { 0, 7, FOR_EVER }, { 0, 7, FOR_EVER } } };
 
-    (void)state;
     explore(&two, heap_preemptions(3), heap_preemptions(2));
 }
 
-static void test_three_who_wait_are_served(void **state)
+UNIT_TEST(test_three_who_wait_are_served)
 {
     static const scene three = { "three", 3, { { 0, 7, FOR_EVER }, { 0, 7, FOR_EVER },
                                                { 0, 7, FOR_EVER } } };
     static const scene mixed = { "mixed", 3, { { 0, 10, FOR_EVER }, { 0, 4, FOR_EVER },
                                                { 0, 4, FOR_EVER } } };
 
-    (void)state;
     explore(&mixed, one(), 0);
     FOR_EACH_SHARED(allocator) {
         if (!is_batched(allocator)) {
@@ -279,26 +277,24 @@ static void test_three_who_wait_are_served(void **state)
     }
 }
 
-static void test_one_gives_up_and_the_others_are_served(void **state)
+UNIT_TEST(test_one_gives_up_and_the_others_are_served)
 {
     static const scene thread = { "thread gives up", 3, { { 0, 10, 2 }, { 0, 4, FOR_EVER },
                                                           { 0, 10, FOR_EVER } } };
     static const scene tile   = { "group gives up", 3, { { 3, 10, 2 }, { 3, 10, 2 },
                                                          { 0, 10, FOR_EVER } } };
 
-    (void)state;
     false_events = 1;
     explore(&thread, one(), 0);
     explore(&tile, 0, 0);
     false_events = 0;
 }
 
-static void test_groups_that_wait_are_served(void **state)
+UNIT_TEST(test_groups_that_wait_are_served)
 {
     static const scene tile = { "group", 3, { { 3, 7, FOR_EVER }, { 3, 7, FOR_EVER },
                                               { 0, 7, FOR_EVER } } };
 
-    (void)state;
     explore(&tile, one(), 0);
 }
 
@@ -354,27 +350,9 @@ static void run_crowd(const shpool_allocator *allocator, uint32_t seeds)
                   most);
 }
 
-static void test_a_crowd_that_waits_is_served(void **state)
+UNIT_TEST(test_a_crowd_that_waits_is_served)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         run_crowd(allocator, heap_seeds((strcmp(allocator->name, "bitmap") == 0) ? 300u : 36u));
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_who_wait_are_served),
-        cmocka_unit_test(test_three_who_wait_are_served),
-        cmocka_unit_test(test_one_gives_up_and_the_others_are_served),
-        cmocka_unit_test(test_groups_that_wait_are_served),
-        cmocka_unit_test(test_a_crowd_that_waits_is_served),
-    };
-
-    if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -183,15 +183,13 @@ static void run_order(simt_kernel kernel, uint32_t threads, uint32_t waiters)
     }
 }
 
-static void test_who_waits_longest_is_served_first(void **state)
+UNIT_TEST(test_who_waits_longest_is_served_first)
 {
-    (void)state;
     run_order(order_kernel, 5, 4);
 }
 
-static void test_groups_wait_in_line(void **state)
+UNIT_TEST(test_groups_wait_in_line)
 {
-    (void)state;
     run_order(group_order_kernel, 8, 3);
 }
 
@@ -225,11 +223,10 @@ static void newcomer_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_a_newcomer_is_soon_in_line(void **state)
+UNIT_TEST(test_a_newcomer_is_soon_in_line)
 {
     const shpool_allocator *bitmap;
 
-    (void)state;
     assert_int_equal(shpool_allocator_find("bitmap", &bitmap), SHPOOL_OK);
     for (uint32_t seed = 0; seed < 8u; seed++) {
         open_shared(bitmap, "", SIMT_WARP + 1u, 40);
@@ -275,9 +272,8 @@ static void stream_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_a_large_request_is_not_starved(void **state)
+UNIT_TEST(test_a_large_request_is_not_starved)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         for (uint32_t seed = 0; seed < (heap_long() ? 500u : 8u); seed++) {
             open_shared(allocator, "", 9, 9 * 64);
@@ -321,9 +317,8 @@ static void hold_and_wait_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_patience_ends(void **state)
+UNIT_TEST(test_patience_ends)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         for (uint32_t threads = 2; threads <= 5; threads++) {
             open_shared(allocator, "", threads, 9 * 64);
@@ -361,9 +356,8 @@ static void sleeps_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_sleeps_at_ones_turn_become_longer(void **state)
+UNIT_TEST(test_sleeps_at_ones_turn_become_longer)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         open_shared(allocator, "", 2, 9 * 64);
         trial_run(&t, sleeps_kernel);
@@ -404,9 +398,8 @@ static void attempts_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_attempts_are_counted(void **state)
+UNIT_TEST(test_attempts_are_counted)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         open_shared(allocator, ":stats=1", 2, 9 * 64);
         trial_run(&t, attempts_kernel);
@@ -446,9 +439,8 @@ static void never_fits_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_what_never_fits_does_not_wait(void **state)
+UNIT_TEST(test_what_never_fits_does_not_wait)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         open_shared(allocator, ":stats=1", 2, 9 * 64);
         trial_run(&t, never_fits_kernel);
@@ -484,9 +476,8 @@ static void give_up_kernel(void *arg)
     expect_nobody(p, heap, 2u * (simt_block_threads() - 1u) + 1u);
 }
 
-static void test_who_gives_up_holds_up_nobody(void **state)
+UNIT_TEST(test_who_gives_up_holds_up_nobody)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         for (uint32_t seed = 0; seed < 8u; seed++) {
             open_shared(allocator, "", 5, 400);
@@ -526,9 +517,8 @@ static void aligned_kernel(void *arg)
     EXPECT(p, nobody_waits(heap));
 }
 
-static void test_a_group_waits_for_aligned_memory(void **state)
+UNIT_TEST(test_a_group_waits_for_aligned_memory)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         for (uint32_t seed = 0; seed < 8u; seed++) {
             open_shared(allocator, ":alignment=128", 5, 400);
@@ -563,9 +553,8 @@ static void cost_kernel(void *arg)
     simt_barrier();
 }
 
-static void test_one_load_if_nobody_waits(void **state)
+UNIT_TEST(test_one_load_if_nobody_waits)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         if (allocator->scope != SHPOOL_SCOPE_CLUSTER) { /* is shared by other blocks in any case */
             for (uint32_t threads = 1; threads <= 2; threads++) {
@@ -575,27 +564,4 @@ static void test_one_load_if_nobody_waits(void **state)
             }
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_waits_longest_is_served_first),
-        cmocka_unit_test(test_groups_wait_in_line),
-        cmocka_unit_test(test_a_newcomer_is_soon_in_line),
-        cmocka_unit_test(test_a_large_request_is_not_starved),
-        cmocka_unit_test(test_patience_ends),
-        cmocka_unit_test(test_sleeps_at_ones_turn_become_longer),
-        cmocka_unit_test(test_attempts_are_counted),
-        cmocka_unit_test(test_what_never_fits_does_not_wait),
-        cmocka_unit_test(test_who_gives_up_holds_up_nobody),
-        cmocka_unit_test(test_a_group_waits_for_aligned_memory),
-        cmocka_unit_test(test_one_load_if_nobody_waits),
-    };
-
-    if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
