@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* after.h on the executor, where copies land late or early as the schedule says: no byte of a copy
  * in a block that has another owner, nothing lost, and everything freed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "heap_trial.h"
 
 #include <shpool/after.h>
