@@ -29,19 +29,12 @@ static void end_turn(const shpool_turn *turn);
 #define shpool_turn_end end_turn
 #include "group_trial.h"
 #undef shpool_turn_end
-
-#define FOR_EVER 10000000u /* attempts */
+#include "wait_trial.h"
 
 static trial    t;
 static uint32_t served;
 static uint32_t given_up;
 static uint32_t ended; /* threads */
-
-#define EXPECT(_p, _what) HEAP_EXPECT(&(_p)->model, _what)
-
-#define FOR_EACH_SHARED(_allocator)                                                                \
-    FOR_EACH_POOL(_allocator)                                                                      \
-        if (_allocator->scope != SHPOOL_SCOPE_THREAD)
 
 /* ---- pauses ---- */
 
@@ -116,28 +109,6 @@ static void end_turn(const shpool_turn *turn)
 }
 
 /* ---- who waits ---- */
-
-static void open_shared(const shpool_allocator *allocator, uint32_t threads, uint32_t bytes)
-{
-    shpool_config want = { .block_threads = threads, .threads_per_pool = threads,
-                           .payload_bytes = bytes };
-
-    memset(&t, 0, sizeof(t));
-    heap_model_reset(&t.model);
-    t.allocator = allocator;
-    assert_int_equal(shpool_simt_open(allocator->name, &want, &t.pool), SHPOOL_OK);
-    assert_int_equal(t.pool.pools, 1);
-    t.launch.block[0]      = threads;
-    t.launch.dynamic_bytes = t.pool.shared_bytes + 16u;
-}
-
-static uint32_t nobody_waits(shpool_heap heap)
-{
-    simt_addr a = shpool_waiters(heap.view);
-
-    return (simt_atomic_load(a, SIMT_RELAXED) == simt_atomic_load(a + 4u, SIMT_RELAXED)) &&
-           (simt_atomic_load(a + 8u, SIMT_RELAXED) == 0);
-}
 
 /* Wait for `bytes` as a group, or as a thread if lanes is 0; use them, and free them. */
 static void ask(trial *p, shpool_heap heap, uint32_t lanes, size_t bytes, uint32_t attempts)
@@ -216,12 +187,6 @@ static int after(void *arg)
     return t.model.faults != 0;
 }
 
-/* Lanes that are served together have many more schedules, because of simt_converged(). */
-static int is_batched(const shpool_allocator *allocator)
-{
-    return strncmp(allocator->name, "warp_", 5) == 0;
-}
-
 static void explore_with(const shpool_allocator *allocator, const scene *s, uint32_t preemptions)
 {
     simt_bounds bounds = { .preemptions = preemptions };
@@ -229,7 +194,7 @@ static void explore_with(const shpool_allocator *allocator, const scene *s, uint
 
     kind = UNTIL_AN_EVENT;
     now  = s;
-    open_shared(allocator, s->threads, 100);
+    open_shared(&t, allocator, "", s->threads, 100);
     served = given_up = 0;
     if (simt_explore(&t.launch, &bounds, &hooks, scene_kernel, &t, &t.result) != SHPOOL_OK) {
         fail_msg("%s, %s: %s; %s", s->name, allocator->name, t.model.text, t.result.text);
@@ -330,7 +295,7 @@ static void run_crowd(const shpool_allocator *allocator, uint32_t seeds)
     unsigned long long most = 0;
 
     for (uint32_t seed = 0; seed < seeds; seed++) {
-        open_shared(allocator, CROWD, (33u + 5u * (seed % 3u)) * 1024u);
+        open_shared(&t, allocator, "", CROWD, (33u + 5u * (seed % 3u)) * 1024u);
         kind   = (pauses)(EQUAL + seed / 3u % 3u);
         served = given_up = 0;
         for (uint32_t i = 0; i < CROWD; i++) {
