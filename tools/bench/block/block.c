@@ -190,7 +190,7 @@ static int finish(report *out)
     }
     failed |= close_output(options->json, &out->json, !failed);
     if (options->plot != NULL) {
-        failed |= bench_plot_draw(&out->results, 0, options->plot) != 0;
+        failed |= bench_plot_draw(&out->results, "gops", options->plot) != 0;
     }
     if (out->errors != 0) {
         tool_say("shpool-bench: %llu checks failed; -s %u does the same operations again\n",
