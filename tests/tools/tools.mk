@@ -45,7 +45,6 @@ tests_tools_test_bench_gpu_SOURCES = \
 	tools/bench/json.c \
 	tools/bench/list.c \
 	tools/bench/loadstore/facts.c \
-	tools/bench/loadstore/json.c \
 	tools/bench/loadstore/loadstore.c \
 	tools/bench/memory/common.c \
 	tools/bench/memory/memory.c \

@@ -25,8 +25,6 @@ shpool_bench_SOURCES = \
 	tools/bench/progress.h \
 	tools/bench/record.c \
 	tools/bench/record.h \
-	tools/bench/text.c \
-	tools/bench/text.h \
 	$(shpool_json_sources) \
 	$(shpool_tool_sources)
 shpool_bench_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
