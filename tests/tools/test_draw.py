@@ -78,13 +78,16 @@ def test_crop():
              0xf00, 0x1170, 1),
             (["m 0 0x100 16 16 16 0", "r 0 0x100 500 512", "f 0 0x100 0 0"], (1, 1, 1, 4096), 0x100,
              0x300, 0),
+            (["m 0 0x100 16 16 16 0", "m 0 g0x10 16 16 16 0"], (1, 1, 1, 4096), 0x100, 0x110, 0),
             # what allocators do not give out is no part of the pools
             (["m 0 0x100 16 16 16 0", "m 0 0x3f0 64 64 16 0"], (1, 1, 1, 1024), 0x100, 0x400, 0),
             (["m 0 - 2000 0 16 0"], (1, 1, 1, 1024), 0, 0x400, 0)):
         data = trace(records, *shape)
         m = draw.Map(data)
         assert (m.low, m.high) == (low, high), records
-        text = svg(draw.draw_map(data))
+        drawn = draw.draw_map(data)
+        assert drawn.figure.axes[0].get_ylim() == (low, high), records
+        text = svg(drawn)
         assert text.count('id="pool-') == pools, records
         expect(text, f">0x{high:x}<", "nothing was used" if not m.pieces else f"0x{low:x} to")
 

@@ -18,7 +18,6 @@ import json
 import logging
 import re
 import textwrap
-from xml.sax.saxutils import escape
 
 try:
     import matplotlib
@@ -42,7 +41,6 @@ BAD = "#e00000"   # rings, crosses and failures differ in shape, too
 TEXT = "#444444"
 WIDTH = 800       # pixels, as wide as a page
 LETTERS = 128     # of the caption in a line
-POINT = 72 / 96   # a pixel in points
 
 matplotlib.rcdefaults()  # the user's settings are for other pictures
 matplotlib.rcParams.update({
@@ -95,13 +93,7 @@ def tidy(svg, titles):
     svg = re.sub(r"\n *<!--.*?-->|\n(?=[MLCQz\"])|\n *(?=</g>|<use)", "", svg, flags=re.S)
     svg = re.sub(r' id="[\w.]+_\d+"| transform="rotate\(-0 [^"]*"|(?<=\.\d\d)\d+', "", svg)
     svg = re.sub(r"(<g(?: [^<>]*)?>|<defs>)\n *", r"\1", re.sub(r"\n *(?=</defs>)", "", svg))
-    return re.sub(r'<g id="(op-\d+)">', lambda m: f"<g><title>{escape(titles[m[1]])}</title>", svg)
-
-
-def mark(shape, size=7.0, **options):
-    """A ring or a cross, of a legend or at a place."""
-    return Line2D([], [], linestyle="", marker=shape, markersize=size, color=BAD,
-                  markerfacecolor="none", markeredgewidth=2 if shape == "x" else 1, **options)
+    return re.sub(r'<g id="(op-\d+)">', lambda m: f"<g><title>{titles[m[1]]}</title>", svg)
 
 
 # ---- charts of results ----
@@ -118,6 +110,8 @@ FIGURES = {  # member, label, label of a thousandth
     "failed": ("failures_percent", "percent of the operations refused", None)}
 FILLING = ("ramp", "aging")  # workloads whose subject is utilisation
 MOST_PANELS = 100            # a panel takes about 50 ms
+MARKS = {  # at what is wrong: the point, its line, the legend
+    "refused": ("o", 1, "requests were refused, the larger the more"), "failed": ("x", 2, "failed")}
 
 SOLID, DASHED, DOTTED = "-", (0, (5, 2)), (0, (1, 2))
 DASH_DOT, LONG = (0, (6, 2, 1, 2)), (0, (9, 3))
@@ -154,14 +148,13 @@ def looks_of(series):
 
 
 class Chart:
-    """Where rows are drawn.  A panel for each workload, and for each value of other swept
-    parameters; the x axis is the parameter with the most values, else there are bars.  every: what
-    rows that lack a member have."""
+    """Where rows are drawn: a panel for each workload, and for each value of other swept
+    parameters.  The x axis is the parameter with the most values, else there are bars."""
 
     def __init__(self, rows, figure, every):
         self.figure = FIGURES[figure]
         for row in rows:
-            row.update({k: v for k, v in every.items() if k not in row})
+            row.update({**every, **row})  # members that all rows have
             row["bytes"] = row["payload_bytes"] or row["total_bytes"]
             row["broken"] = row["state"] == "failed" or row["errors"] != 0
             row["value"] = row["utilisation_percent" if row["workload"] in FILLING
@@ -227,8 +220,7 @@ def short(value, dimension):
 
 
 def x_places(values):
-    """The place of each value of a sweep, even or by their logarithms if they are far apart.  Where
-    labels would touch, the places are even."""
+    """The place of each value of a sweep; even ones where labels would touch."""
     places = numpy.array(values, dtype=float)
     if places[0] > 0 and places[-1] >= 8 * places[0]:
         places = numpy.log2(places)
@@ -238,8 +230,7 @@ def x_places(values):
 
 
 def draw_points(axes, chart, key, points, drawn):
-    """A series of (place, value, row): its bars or its line; a ring where requests were refused,
-    the larger the more, and a cross where a row failed."""
+    """A series of (place, value, row): its bars or its line, and what is wrong."""
     colour, dashes, point = chart.looks[key]
     options = {"color": colour, "gid": f"series-{chart.series.index(key)}"}
     good = [p[:2] for p in points if not p[2]["broken"]]
@@ -250,13 +241,12 @@ def draw_points(axes, chart, key, points, drawn):
                   linewidth=1.5, clip_on=False, **options)
     for *place, row in points:
         refused = row["failures_percent"] or 0
-        if row["broken"] or refused > 0:
-            kind = "failed" if row["broken"] else "refused"
+        kind = "failed" if row["broken"] else "refused" if refused > 0 else None
+        if kind:
+            x, y = place if chart.x else place[::-1]
             drawn.add(kind)
-            spot = mark("x" if row["broken"] else "o", 7 if row["broken"] else 8 + refused / 5,
-                        clip_on=False, gid=f"{kind}-{len(axes.lines)}")
-            spot.set_data(*([v] for v in (place if chart.x else place[::-1])))
-            axes.add_line(spot)
+            axes.plot([x], [y], MARKS[kind][0], markersize=8 + refused / 5, color=BAD, mfc="none",
+                      mew=MARKS[kind][1], clip_on=False, gid=f"{kind}-{len(axes.lines)}")
 
 
 def draw_panel(axes, chart, panel, drawn):
@@ -305,13 +295,11 @@ def draw_results(data, figure):
                "median of {repeats}, {iterations} iterations, seed {seed}").format_map(results)
     caption += "; INTERRUPTED" * (len(results["rows"]) < results["planned"])
     caption = textwrap.wrap(caption, LETTERS) + textwrap.wrap(results["command"], LETTERS)
-    one = len(chart.series) == 1 and not bars
-    keys = [] if bars or one else chart.series
-    # under the panels at most four names side by side
-    foot = 22 * -(-(len(keys) + 2) // 4) + 15 * len(caption) + 30
+    keys = [] if bars or len(chart.series) == 1 else chart.series
+    foot = 22 * -(-(len(keys) + 2) // 4) + 15 * len(caption) + 30  # four names side by side
     page = Page(44 + rows * step + foot)
-    page.text(20, 16, f"{chart.name(chart.series[0])}: " * one +
-              "malloc and free in a block's shared memory", fontsize=11, color=BLACK)
+    one = "" if keys or bars else f"{chart.name(chart.series[0])}: "
+    page.text(20, 16, f"{one}malloc and free in a block's shared memory", fontsize=11, color=BLACK)
     drawn = set()
     for i, panel in enumerate(chart.panels):
         left, top = 400 * (i % columns), 44 + step * (i // columns)
@@ -326,11 +314,9 @@ def draw_results(data, figure):
     handles = [Line2D([], [], color=chart.looks[k][0], linestyle=chart.looks[k][1], linewidth=1.5,
                       marker=chart.looks[k][2], markersize=4.5, label=plain(chart.name(k)))
                for k in keys]
-    marks = (("refused", "o", "requests were refused, the larger the more"),
-             ("failed", "x", "failed"))
-    handles += [mark(shape, label=text) for kind, shape, text in marks if kind in drawn]
-    top = 44 + rows * step + 6
-    page.legend(handles, 20, top, 4)
+    handles += [Line2D([], [], color=BAD, marker=shape, mew=edge, mfc="none", ls="", label=text)
+                for kind, (shape, edge, text) in MARKS.items() if kind in drawn]
+    page.legend(handles, 20, 50 + rows * step, 4)
     page.text(20, page.height - 15 * len(caption) - 8, "\n".join(caption), linespacing=1.3)
     return page
 
@@ -343,8 +329,7 @@ Op = collections.namedtuple("Op", "kind who first count object bytes usable end 
 NARROW = 20000      # operations from which on allocations narrower than a pixel are merged
 MOST_TITLES = 2000  # rectangles with a title
 MOST_REASONS = 5
-MAP_WIDTH, MAP_HEIGHT = 704, 480
-GRANULE = 16
+MAP_WIDTH, MAP_HEIGHT, GRANULE = 704, 480, 16
 
 
 def extent(op):
@@ -397,8 +382,7 @@ def taken_later(ops, at, threads, live, begin, end):
 
     for low, high, _ in live:
         use(low, high)
-    for index in range(at + 1, len(ops)):
-        op = ops[index]
+    for index, op in enumerate(ops[at + 1:], at + 1):
         if len(seen) >= threads:
             return
         who = range(op.first, op.first + op.count)
@@ -469,8 +453,7 @@ class Map:
     def __init__(self, data):
         self.data, self.ops = data, [Op(*row) for row in data["ops"]]
         self.begin, self.end = data["from"], min(data["to"], len(self.ops))
-        self.span = self.end - self.begin
-        self.bytes = data["pools"] * data["pool_bytes"]
+        self.span, self.bytes = self.end - self.begin, data["pools"] * data["pool_bytes"]
         self.pieces, now = [], {}
         for at, op in enumerate(self.ops):
             if op.kind == "m" and is_placed(op) and op.place < self.bytes:
@@ -535,10 +518,12 @@ def draw_pieces(axes, m, colours):
 
 def draw_failures(axes, m):
     """A line for each, with its number; numbers that would touch are joined."""
-    labels = []
+    labels, pixel, drawn = [], m.span / MAP_WIDTH, -1
     for number, at in enumerate(m.failures, 1):
-        axes.axvline(at, color=BAD, linewidth=0.8, linestyle=(0, (4, 2)), gid=f"failure-{number}")
-        if labels and (at - labels[-1][0][0]) * MAP_WIDTH < (16 + 14 * (number > 9)) * m.span:
+        if drawn < 0 or at - drawn >= pixel:
+            drawn = at
+            axes.axvline(at, color=BAD, linewidth=0.8, ls=(0, (4, 2)), gid=f"failure-{number}")
+        if labels and at - labels[-1][0][0] < (16 + 14 * (number > 9)) * pixel:
             labels[-1].append((at, number))
         else:
             labels.append([(at, number)])
@@ -551,15 +536,13 @@ def draw_failures(axes, m):
 
 def draw_map(data):
     m = Map(data)
-    reasons = m.reasons()
-    words = []
+    reasons, words = m.reasons(), []
     for text, numbers in reasons.items():
         operations = ", ".join(str(m.failures[n - 1]) for n in numbers)
         text = f"{ranges(numbers)} (operation{'s' * (len(numbers) > 1)} {operations}): {text}"
         words += textwrap.wrap(text, LETTERS - 14, subsequent_indent="    ")
-    told = sum(map(len, reasons.values()))
-    more = ((f"{len(m.failures) - told} more failures are not described.  ") *
-            (told < len(m.failures)) +
+    left = len(m.failures) - sum(map(len, reasons.values()))
+    more = (f"{left} more failures are not described.  " * bool(left) +
             "Already taken: by a malloc under way that is recorded later.  " *
             any("already taken" in text for text in reasons) +
             "* large enough: there is metadata in it, or it was freed while the request was under "
