@@ -112,7 +112,8 @@ static int is_shown(const bench_column *column, bench_shown *shown)
 /* Texts of the first column are flush left. */
 static int width_of(const bench_column *column, const bench_column *columns, int first)
 {
-    return ((column == columns) && (first > -column->width)) ? -first : column->width;
+    return ((column == columns) && (column->width < 0) && (first > -column->width))
+               ? -first : column->width;
 }
 
 void bench_table_heading(FILE *to, const bench_column *columns, int first, bench_shown *shown)

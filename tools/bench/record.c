@@ -83,12 +83,6 @@ void bench_row_workload(const bench_row *row, char *text, size_t bytes)
     }
 }
 
-int bench_same_workload(const bench_row *a, const bench_row *b)
-{
-    return (strcmp(a->workload, b->workload) == 0) && (strcmp(a->scope, b->scope) == 0) &&
-           (a->median_bytes == b->median_bytes) && (a->touched == b->touched);
-}
-
 int bench_results_add(bench_results *results, const bench_row *row)
 {
     const size_t count = results->count;
