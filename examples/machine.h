@@ -12,19 +12,19 @@
 #ifndef SHPOOL_EXAMPLES_MACHINE_H
 #define SHPOOL_EXAMPLES_MACHINE_H
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #if defined(__CUDACC__)
 #include <shpool/shpool.cuh>
-/* Otherwise -rdc=true adds CUB's launches from kernels, and so CUDA's device runtime, to the image.
- * No kernel here launches another one. */
-#define CUB_DISABLE_CDP
-#include <cub/device/device_scan.cuh>
 #define MACHINE_METHOD __device__ __forceinline__
 #else
 #include <shpool/executor.h>
@@ -33,9 +33,9 @@
 #define MACHINE_METHOD inline
 #endif
 
-[[noreturn]] static inline void machine_fail(const char *what, const char *why)
+[[noreturn]] static inline void machine_fail(const std::string &what, const std::string &why)
 {
-    std::fprintf(stderr, "%s: %s\n", what, why);
+    std::fprintf(stderr, "%s: %s\n", what.c_str(), why.c_str());
     std::exit(1);
 }
 
@@ -132,19 +132,34 @@ static __global__ void __launch_bounds__(1024) machine_kernel(const __grid_const
     kernel();
 }
 
-/* The number of blocks that the whole machine runs at the same time. */
-template <class Kernel>
-static uint32_t machine_blocks(uint32_t threads, uint32_t shared_bytes)
+/* The number of blocks that the whole machine runs at the same time, if ask(&n) stores how many a
+ * multiprocessor does.  It is asked once for each size: the driver's answer takes the host longer
+ * than a launch. */
+template <class Ask>
+static uint32_t machine_occupancy(uint32_t threads, uint32_t bytes, Ask ask)
 {
-    int units = 0;
-    int each  = 0;
+    static std::map<std::pair<uint32_t, uint32_t>, uint32_t> known;
+    uint32_t &blocks = known[{ threads, bytes }];
+    int       units  = 0;
+    int       each   = 0;
 
-    machine_need(shpool_allow_shared(machine_kernel<Kernel>, shared_bytes), "shared memory");
-    machine_cuda(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, 0), "attribute");
-    machine_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                     &each, machine_kernel<Kernel>, static_cast<int>(threads), shared_bytes),
-                 "occupancy");
-    return static_cast<uint32_t>((each > 0) ? units * each : units);
+    if (blocks == 0) {
+        machine_cuda(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, 0),
+                     "attribute");
+        ask(&each);
+        blocks = static_cast<uint32_t>((each > 0) ? units * each : units);
+    }
+    return blocks;
+}
+template <class Kernel>
+static uint32_t machine_blocks(uint32_t threads, uint32_t bytes)
+{
+    return machine_occupancy(threads, bytes, [=](int *each) {
+        machine_need(shpool_allow_shared(machine_kernel<Kernel>, bytes), "shared memory");
+        machine_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                         each, machine_kernel<Kernel>, static_cast<int>(threads), bytes),
+                     "occupancy");
+    });
 }
 
 /* Kernels in different queues may run at the same time.  A kernel in queue 0 waits for all earlier
@@ -189,13 +204,10 @@ machine_pool_kernel(shpool_pool pool, const __grid_constant__ Kernel kernel)
 template <class Kernel>
 static uint32_t machine_pool_blocks(const shpool_pool &pool, uint32_t threads, uint32_t bytes)
 {
-    int units = 0;
-    int each  = 0;
-
-    machine_cuda(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, 0), "attribute");
-    machine_need(shpool_occupancy((const void *)machine_pool_kernel<Kernel>, &pool, threads, bytes,
-                                  &each), "occupancy");
-    return static_cast<uint32_t>((each > 0) ? units * each : units);
+    return machine_occupancy(threads, bytes + pool.shared_bytes, [&](int *each) {
+        machine_need(shpool_occupancy((const void *)machine_pool_kernel<Kernel>, &pool, threads,
+                                      bytes, each), "occupancy");
+    });
 }
 
 template <class Kernel>
@@ -214,15 +226,25 @@ static void machine_launch_pool(const shpool_pool &pool, uint32_t blocks, uint32
                                       arguments, &pool), "launch");
 }
 
-/* Replace each number by the sum of those before it, with CUB; `memory` is CUB's scratch memory. */
-template <class Memory>
-static void machine_scan(uint32_t *numbers, uint32_t count, Memory *memory)
+/* The time in ms of the second of two launches: the first one warms up. */
+template <class Launch>
+static float machine_time(Launch launch)
 {
-    size_t bytes = 0;
+    cudaEvent_t from = nullptr;
+    cudaEvent_t to   = nullptr;
+    float       ms   = 0;
 
-    machine_cuda(cub::DeviceScan::ExclusiveSum(nullptr, bytes, numbers, numbers, count), "scan");
-    machine_cuda(cub::DeviceScan::ExclusiveSum(memory->get(bytes), bytes, numbers, numbers, count),
-                 "scan");
+    machine_cuda(cudaEventCreate(&from), "cudaEventCreate");
+    machine_cuda(cudaEventCreate(&to), "cudaEventCreate");
+    launch();
+    machine_cuda(cudaEventRecord(from), "cudaEventRecord");
+    launch();
+    machine_cuda(cudaEventRecord(to), "cudaEventRecord");
+    machine_wait();
+    machine_cuda(cudaEventElapsedTime(&ms, from, to), "cudaEventElapsedTime");
+    (void)cudaEventDestroy(from);
+    (void)cudaEventDestroy(to);
+    return ms;
 }
 
 static inline shpool_status machine_open(const char *spec, const shpool_config *want,
@@ -340,19 +362,6 @@ static void machine_launch_pool(const shpool_pool &pool, uint32_t blocks, uint32
                    machine_with_pool<Kernel>{ kernel, pool });
 }
 
-template <class Memory>
-static void machine_scan(uint32_t *numbers, uint32_t count, Memory *)
-{
-    uint32_t sum = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t number = numbers[i];
-
-        numbers[i] = sum;
-        sum += number;
-    }
-}
-
 static inline shpool_status machine_open(const char *spec, const shpool_config *want,
                                          shpool_pool *pool)
 {
@@ -378,6 +387,18 @@ SIMT_FN uint32_t machine_sum(uint32_t value)
     return value;
 }
 #endif
+
+/* Start a block for each of `turns`, but no more blocks than run at the same time. */
+template <class Kernel>
+static void machine_fill(uint32_t turns, uint32_t threads, uint32_t bytes, const Kernel &kernel,
+                         uint32_t queue)
+{
+    const uint32_t most = machine_blocks<Kernel>(threads, bytes);
+
+    if (turns != 0) {
+        machine_start(std::min(turns, most), threads, bytes, kernel, queue);
+    }
+}
 
 /* A copy of a host array in the machine's memory. */
 template <class T>

@@ -9,10 +9,7 @@
  * and where that memory is.
  * by_arena: each function allocates what it needs and releases it; no other code has to know.
  */
-#include <cstdio>
-#include <vector>
-
-#include <shpool/shpool.cuh>
+#include "machine.h"
 
 #define TILES   64u
 #define THREADS 256u
@@ -125,71 +122,50 @@ static __global__ void by_arena(shpool_pool pool, unsigned *result)
     shpool_fini(heap);
 }
 
-/* ---- the host's side ---- */
-
-static int failed(const char *what, const char *why)
-{
-    std::fprintf(stderr, "scratch: %s: %s\n", what, why);
-    return 1;
-}
-
+/* Compare with the host's; 1: a number is wrong. */
 static int check(const char *name, const unsigned *device)
 {
     std::vector<unsigned> result(TILES * COUNT);
-    const cudaError_t error = cudaMemcpy(result.data(), device, result.size() * sizeof(unsigned),
-                                         cudaMemcpyDeviceToHost);
+    unsigned              wrong = 0;
 
-    if (error != cudaSuccess) {
-        return failed(name, cudaGetErrorString(error));
-    }
+    machine_read(result.data(), device, result.size() * sizeof(unsigned));
     for (unsigned tile = 0; tile < TILES; tile++) {
-        std::vector<unsigned> sum(bins_of(tile) + 1, 0);
+        std::vector<unsigned> sum(bins_of(tile), 0);
 
         for (unsigned i = 0; i < COUNT; i++) {
-            sum[value_of(tile, i) + 1]++;
+            sum[value_of(tile, i)]++;
         }
-        for (unsigned b = 0; b < bins_of(tile); b++) {
-            sum[b + 1] += sum[b];
+        for (unsigned b = 1; b < bins_of(tile); b++) {
+            sum[b] += sum[b - 1];
         }
         for (unsigned i = 0; i < COUNT; i++) {
-            if (result[tile * COUNT + i] != sum[value_of(tile, i) + 1]) {
-                std::fprintf(stderr, "scratch: %s: tile %u, number %u: %u\n", name, tile, i,
-                             result[tile * COUNT + i]);
-                return 1;
-            }
+            wrong += result[tile * COUNT + i] != sum[value_of(tile, i)];
         }
     }
-    std::printf("%s: %u tiles are right\n", name, TILES);
-    return 0;
+    std::printf("%s: %u tiles, %u wrong numbers\n", name, TILES, wrong);
+    return wrong != 0;
 }
 
 int main()
 {
-    shpool_config want   = {};
-    shpool_pool   pool   = {};
-    unsigned     *result = nullptr;
-    int           count  = 0;
+    shpool_config want = {};
+    shpool_pool   pool = {};
 
-    if ((cudaGetDeviceCount(&count) != cudaSuccess) || (count == 0)) {
-        std::printf("scratch: skipped: no CUDA device\n");
+    if (machine_name("scratch") == nullptr) {
         return 77;
     }
-    if (cudaMalloc(&result, TILES * COUNT * sizeof(unsigned)) != cudaSuccess) {
-        return failed("cudaMalloc", cudaGetErrorString(cudaGetLastError()));
-    }
+    unsigned *const result = machine_new<unsigned>(TILES * COUNT);
+
     by_hand<<<TILES, THREADS, (64u + 6u * 64u + WARPS) * sizeof(unsigned)>>>(result);
-    if (check("by hand", result) != 0) {
-        return 1;
-    }
+    int failed = check("by hand", result);
+
+    machine_zero(result, TILES * COUNT * sizeof(unsigned));
     want.block_threads = THREADS;
     want.payload_bytes = 4096;
-    if (shpool_open("arena:threads_per_pool=256", &want, &pool) != SHPOOL_OK) {
-        return failed("open", shpool_last_error());
-    }
+    machine_need(shpool_open("arena:threads_per_pool=256", &want, &pool), "open");
     by_arena<<<TILES, THREADS, pool.shared_bytes>>>(pool, result);
-    if (check("by arena", result) != 0) {
-        return 1;
-    }
-    (void)cudaFree(result);
-    return (shpool_close(&pool) == SHPOOL_OK) ? 0 : failed("close", shpool_last_error());
+    failed |= check("by arena", result);
+    machine_delete(result);
+    machine_need(shpool_close(&pool), "close");
+    return failed;
 }

@@ -96,7 +96,6 @@ SIMT_HD natural natural_row(const shape &s, uint32_t op, uint32_t row)
 /* Kernel: fill an operation's matrix, or, with op == OP_COUNT, the gains and the cache. */
 struct make_up {
     static constexpr uint32_t THREADS = 256;
-    static constexpr uint32_t BLOCKS  = 1;
 
     model     m;
     uint16_t *weights; /* m.weights */
@@ -165,10 +164,10 @@ static void make_up_model(const model &m, uint16_t *weights, uint32_t context, u
 {
     for (uint32_t l = 0; l < m.s.layers; l++) {
         for (uint32_t op : { OP_QKV, OP_OUT, OP_GATE_UP, OP_DOWN, OP_COUNT }) {
-            seam_launch(blocks, 0, make_up{ m, weights, op, l, context }, nullptr);
+            machine_launch(blocks, make_up::THREADS, 0, make_up{ m, weights, op, l, context });
         }
     }
-    seam_launch(blocks, 0, make_up{ m, weights, OP_HEAD, 0, context }, nullptr);
+    machine_launch(blocks, make_up::THREADS, 0, make_up{ m, weights, OP_HEAD, 0, context });
     machine_wait();
 }
 
