@@ -136,7 +136,7 @@ int main()
     shpool_config      want  = {};
     shpool_pool        pool  = {};
     int                major = 0; /* of the compute capability: clusters need 9 or more */
-    unsigned long long kept = 0, fit = 0;
+    unsigned long long fit   = 0;
 
     if (name == nullptr) {
         return 77;
@@ -155,29 +155,24 @@ int main()
     want.total_bytes   = SHARED;
     machine_need(shpool_open("cluster_bitmap", &want, &pool), "pool");
 
-    int *const                device_first = machine_copy(first);
-    float *const              device_in    = machine_copy(in);
-    float *const              device_out   = machine_new<float>(in.size());
-    unsigned long long *const device_kept  = machine_new<unsigned long long>(1);
-    std::vector<float>        out(in.size());
+    machine_array<int>                starts(first);
+    machine_array<float>              values(in), out(in.size());
+    machine_array<unsigned long long> kept(1);
 
-    machine_zero(device_kept, sizeof(kept));
+    kept.zero();
     machine_need(shpool_launch_cluster(softmax_rows, dim3(rows), dim3((major >= 9) ? 4 : 1),
-                                       dim3(THREADS), pool.shared_bytes, 0, pool, device_first,
-                                       device_in, device_out, device_kept), "launch");
-    machine_read(out.data(), device_out, out.size() * sizeof(float));
-    machine_read(&kept, device_kept, sizeof(kept));
+                                       dim3(THREADS), pool.shared_bytes, 0, pool,
+                                       static_cast<const int *>(starts),
+                                       static_cast<const float *>(values),
+                                       static_cast<float *>(out),
+                                       static_cast<unsigned long long *>(kept)), "launch");
 
-    const unsigned wrong = count_wrong(first, in, out);
+    const unsigned wrong = count_wrong(first, in, out.read());
     const double   all   = static_cast<double>(in.size()) / 100.0;
 
     std::printf("%s: %u rows, %zu values, %u wrong; %u bytes of shared memory a block keep %.0f %% "
                 "of them, and without borrowing %.0f %%\n", name, rows, in.size(), wrong, SHARED,
-                static_cast<double>(kept) / all, static_cast<double>(fit) / all);
-    machine_delete(device_first);
-    machine_delete(device_in);
-    machine_delete(device_out);
-    machine_delete(device_kept);
+                static_cast<double>(kept.read()[0]) / all, static_cast<double>(fit) / all);
     machine_need(shpool_close(&pool), "close");
     return wrong != 0;
 }

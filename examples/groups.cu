@@ -153,31 +153,25 @@ static unsigned wrong_sorts(const std::vector<unsigned> &sorted)
 
 int main()
 {
-    std::vector<unsigned> most(SEGMENTS), sorted(SHORTS * FEW);
-    shpool_config         want = {};
-    shpool_pool           pool = {};
+    shpool_config want = {};
+    shpool_pool   pool = {};
 
     if (machine_name("groups") == nullptr) {
         return 77;
     }
-    unsigned *const device_most   = machine_new<unsigned>(most.size());
-    unsigned *const device_sorted = machine_new<unsigned>(sorted.size());
+    machine_array<unsigned> most(SEGMENTS), sorted(SHORTS * FEW);
 
     /* in most blocks, the eight histograms together do not fit in the pool, so some warps wait */
     want.block_threads = THREADS;
     want.payload_bytes = 8 * 1024;
     machine_need(shpool_open("bitmap", &want, &pool), "open");
-    work<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, device_most, device_sorted);
-    machine_read(most.data(), device_most, most.size() * sizeof(unsigned));
-    machine_read(sorted.data(), device_sorted, sorted.size() * sizeof(unsigned));
+    work<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, most, sorted);
 
-    const unsigned histograms = wrong_histograms(most);
-    const unsigned sorts      = wrong_sorts(sorted);
+    const unsigned histograms = wrong_histograms(most.read());
+    const unsigned sorts      = wrong_sorts(sorted.read());
 
     std::printf("groups: %u of %u histograms and %u of %u sorted segments are wrong (%s)\n",
                 histograms, SEGMENTS, sorts, SHORTS, pool.name);
-    machine_delete(device_most);
-    machine_delete(device_sorted);
     machine_need(shpool_close(&pool), "close");
     return (histograms != 0) || (sorts != 0);
 }

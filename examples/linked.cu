@@ -22,24 +22,24 @@
 /* Launch the joined kernel and compare its sums with the host's; 1: one is wrong. */
 static int launch(cudaLibrary_t library, shpool_pool pool)
 {
-    std::vector<unsigned> sums(BLOCKS * THREADS);
-    unsigned             *out         = machine_new<unsigned>(sums.size());
-    cudaKernel_t          kernel      = NULL;
-    void                 *arguments[] = { &pool, &out };
-    unsigned              wrong       = 0;
+    machine_array<unsigned> out(BLOCKS * THREADS);
+    unsigned               *sums        = out;
+    cudaKernel_t            kernel      = NULL;
+    void                   *arguments[] = { &pool, &sums };
+    unsigned                wrong       = 0;
 
     machine_cuda(cudaLibraryGetKernel(&kernel, library, "sums"), "sums");
     machine_need(shpool_allow_shared(kernel, pool.shared_bytes), "shared memory");
     machine_cuda(cudaLaunchKernel(kernel, dim3(BLOCKS), dim3(THREADS), arguments,
                                   pool.shared_bytes, NULL), "launch");
-    machine_read(sums.data(), out, sums.size() * sizeof(unsigned));
-    for (unsigned i = 0; i < sums.size(); i++) {
-        const unsigned n = 1u + i % THREADS;
 
-        wrong += sums[i] != n * (n - 1u) / 2u;
+    unsigned n = 0;
+
+    for (unsigned sum : out.read()) {
+        wrong += sum != n * (n + 1u) / 2u;
+        n = (n + 1u) % THREADS;
     }
-    std::printf("%s, linked at run time: %zu sums, %u wrong\n", pool.name, sums.size(), wrong);
-    machine_delete(out);
+    std::printf("%s, linked at run time: %u sums, %u wrong\n", pool.name, BLOCKS * THREADS, wrong);
     return wrong != 0;
 }
 

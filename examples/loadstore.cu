@@ -52,36 +52,34 @@ int main()
     shpool_pool          pool  = {};
     shpool_config        want  = {};
     shpool::launch_shape shape = {};
-    std::vector<int>     host(count), back(count);
+    std::vector<int>     host;
     int                  wrong = 0;
 
     if (machine_name("loadstore") == nullptr) {
         return 77;
     }
     machine_need(shpool::launch_params<box>(run_sums<box>, &shape), "launch box");
-    for (size_t i = 0; i < host.size(); i++) {
-        host[i] = static_cast<int>(i * 31u % 101u);
+    for (int i = 0; i < count; i++) {
+        host.push_back(i % 101 * 31 % 101);
     }
     want.block_threads = static_cast<uint32_t>(shape.NT);
     want.payload_bytes = static_cast<uint32_t>(shape.NT * shape.VT) * sizeof(int);
     machine_need(shpool_open("bitmap", &want, &pool), "pool");
     machine_need(shpool_allow_shared(run_sums<box>, pool.shared_bytes), "shared memory");
 
-    const long long tile = static_cast<long long>(shape.NT) * shape.VT;
-    int *const      in   = machine_copy(host);
-    int *const      out  = machine_new<int>(host.size());
+    const long long    tile = static_cast<long long>(shape.NT) * shape.VT;
+    machine_array<int> in(host), out(host.size());
 
     run_sums<box><<<static_cast<unsigned>((count + tile - 1) / tile), shape.NT,
                     pool.shared_bytes>>>(pool, count, in, out);
-    machine_read(back.data(), out, back.size() * sizeof(int));
+    const std::vector<int> back = out.read();
+
     for (int i = 0, sum = 0; i < count; i++) {
         sum = ((i % shape.VT == 0) ? 0 : sum) + host[i];
         wrong += back[i] != sum;
     }
     std::printf("%lld elements in tiles of %d threads with %d values each, %d wrong\n", count,
                 shape.NT, shape.VT, wrong);
-    machine_delete(in);
-    machine_delete(out);
     machine_need(shpool_close(&pool), "close");
     return wrong != 0;
 }

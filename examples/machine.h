@@ -59,8 +59,13 @@ SIMT_FN uint32_t machine_cas(uint32_t *p, uint32_t expected, uint32_t desired)
 {
     return atomicCAS(p, expected, desired);
 }
-SIMT_FN uint32_t machine_peek(const uint32_t *p) { return *(const volatile uint32_t *)p; }
-SIMT_FN void     machine_set_bits(uint32_t *p, uint32_t bits) { (void)atomicOr(p, bits); }
+SIMT_FN void machine_set_bits(uint32_t *p, uint32_t bits) { (void)atomicOr(p, bits); }
+
+/* ---- in kernels: words that other threads write meanwhile, so that a load may be stale.  Plain
+ * accesses on a GPU, where atomic ones in a loop diverge the warp. ---- */
+SIMT_FN uint32_t machine_glance(const uint32_t *p) { return *p; }
+SIMT_FN uint32_t machine_glance(simt_addr addr) { return simt_load32(addr); }
+SIMT_FN void     machine_post(simt_addr addr, uint32_t v) { simt_store32(addr, v); }
 
 /* ---- in kernels: a barrier for `threads` of the block's threads, in whole warps.  They have a
  * `number` from 1 to 15, and a word that is 0 at first. ---- */
@@ -104,12 +109,14 @@ static T *machine_new(size_t count)
 {
     void *p = nullptr;
 
-    machine_cuda(cudaMalloc(&p, (count != 0) ? count * sizeof(T) : 1), "cudaMalloc");
+    machine_cuda(cudaMalloc(&p, count * sizeof(T)), "cudaMalloc");
     return static_cast<T *>(p);
 }
-static inline void machine_delete(const void *p)
+static inline void machine_delete(void *p) /* NULL is no error, even without a machine */
 {
-    machine_cuda(cudaFree(const_cast<void *>(p)), "cudaFree");
+    if (p != nullptr) {
+        machine_cuda(cudaFree(p), "cudaFree");
+    }
 }
 static inline void machine_write(void *to, const void *from, size_t bytes)
 {
@@ -262,7 +269,12 @@ SIMT_FN uint32_t machine_cas(uint32_t *p, uint32_t expected, uint32_t desired)
                                       __ATOMIC_RELAXED);
     return expected;
 }
-SIMT_FN uint32_t machine_peek(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
+SIMT_FN uint32_t machine_glance(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
+SIMT_FN uint32_t machine_glance(simt_addr addr) { return simt_atomic_load(addr, SIMT_RELAXED); }
+SIMT_FN void     machine_post(simt_addr addr, uint32_t v)
+{
+    simt_atomic_store(addr, v, SIMT_RELAXED);
+}
 SIMT_FN void     machine_set_bits(uint32_t *p, uint32_t bits)
 {
     (void)__atomic_fetch_or(p, bits, __ATOMIC_RELAXED);
@@ -282,14 +294,14 @@ static inline const char *machine_name(const char *) { return "the CPU block exe
 template <class T>
 static T *machine_new(size_t count)
 {
-    void *p = std::malloc((count != 0) ? count * sizeof(T) : 1);
+    void *p = std::malloc(count * sizeof(T));
 
     if (p == nullptr) {
         machine_fail("malloc", "no memory");
     }
     return static_cast<T *>(p);
 }
-static inline void machine_delete(const void *p) { std::free(const_cast<void *>(p)); }
+static inline void machine_delete(void *p) { std::free(p); }
 static inline void machine_write(void *to, const void *from, size_t bytes)
 {
     if (bytes != 0) {
@@ -400,40 +412,44 @@ static void machine_fill(uint32_t turns, uint32_t threads, uint32_t bytes, const
     }
 }
 
-/* A copy of a host array in the machine's memory. */
+/* An array in the machine's memory. */
 template <class T>
-static T *machine_copy(const std::vector<T> &from)
-{
-    T *to = machine_new<T>(from.size());
+class machine_array {
+public:
+    explicit machine_array(size_t size = 0) { (void)get(size); }
+    explicit machine_array(const std::vector<T> &from) { write(from); }
+    machine_array(const machine_array &) = delete;
+    ~machine_array() { machine_delete(data_); }
 
-    machine_write(to, from.data(), from.size() * sizeof(T));
-    return to;
-}
+    operator T *() const { return data_; }
 
-/* Memory that grows to the size that the largest round needs; later rounds do not allocate. */
-template <class T>
-struct machine_array {
-    T     *data = nullptr;
-    size_t size = 0;
-
-    T *get(size_t want)
+    /* Have room for at least `size` elements; if it had not, its contents are lost. */
+    T *get(size_t size)
     {
-        if (want > size) {
-            clear();
-            data = machine_new<T>(want);
-            size = want;
+        if (size > size_) {
+            machine_delete(data_);
+            data_ = machine_new<T>(size);
+            size_ = size;
         }
-        return data;
+        return data_;
     }
-    ~machine_array() { clear(); }
+    void           zero() { machine_zero(data_, size_ * sizeof(T)); }
+    T             *write(const std::vector<T> &from)
+    {
+        machine_write(get(from.size()), from.data(), from.size() * sizeof(T));
+        return data_;
+    }
+    std::vector<T> read() const /* waits for the kernels */
+    {
+        std::vector<T> to(size_);
+
+        machine_read(to.data(), data_, size_ * sizeof(T));
+        return to;
+    }
 
 private:
-    void clear()
-    {
-        if (data != nullptr) { /* NULL if there is no machine */
-            machine_delete(data);
-        }
-    }
+    T     *data_ = nullptr;
+    size_t size_ = 0;
 };
 
 #endif /* SHPOOL_EXAMPLES_MACHINE_H */

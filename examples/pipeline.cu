@@ -152,23 +152,22 @@ static __global__ void by_heap(rows r, shpool_pool pool)
 
 /* Launch, measure, and compare every element; 1: one is wrong. */
 template <typename Kernel, typename Launch>
-static int run(const char *name, Kernel kernel, unsigned bytes, const rows &r,
-               const std::vector<float> &data, Launch launch)
+static int run(const char *name, Kernel kernel, unsigned bytes,
+               const std::vector<float> &data, machine_array<float> &device, Launch launch)
 {
-    std::vector<float> result(data.size());
-    int                blocks = 0;
-    int                sms    = 0;
-    size_t             wrong  = 0;
+    int    blocks = 0;
+    int    sms    = 0;
+    size_t wrong  = 0;
 
     machine_need(shpool_allow_shared(kernel, bytes), name);
     machine_cuda(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0), "attribute");
     machine_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, WARPS * 32, bytes),
                  "occupancy");
-    machine_zero(r.result, data.size() * sizeof(float));
+    device.zero();
 
-    const float ms = machine_time([&] { launch(blocks * sms); });
+    const float              ms     = machine_time([&] { launch(blocks * sms); });
+    const std::vector<float> result = device.read();
 
-    machine_read(result.data(), r.result, data.size() * sizeof(float));
     for (size_t i = 0; i < data.size(); i++) {
         wrong += result[i] != 2.0f * data[i] + 1.0f;
     }
@@ -209,18 +208,16 @@ int main(int argc, char **argv)
     want.threads_per_pool = 32;
     machine_need(shpool_open("warp_best_fit", &want, &pool), "pool");
 
-    const rows r = { machine_copy(data), machine_new<float>(data.size()), machine_copy(begin),
-                     count };
-    const unsigned ring   = WARPS * AHEAD * MOST;
-    const int      failed =
-        run("ring", by_ring, ring, r, data,
+    machine_array<float>    from(data), result(data.size());
+    machine_array<unsigned> begins(begin);
+    const rows              r      = { from, result, begins, count };
+    const unsigned          ring   = WARPS * AHEAD * MOST;
+    const int               failed =
+        run("ring", by_ring, ring, data, result,
             [&](int blocks) { by_ring<<<blocks, WARPS * 32, ring>>>(r); }) |
-        run("heap", by_heap, pool.shared_bytes, r, data,
+        run("heap", by_heap, pool.shared_bytes, data, result,
             [&](int blocks) { by_heap<<<blocks, WARPS * 32, pool.shared_bytes>>>(r, pool); });
 
-    machine_delete(r.data);
-    machine_delete(r.result);
-    machine_delete(r.begin);
     machine_need(shpool_close(&pool), "close");
     return failed;
 }

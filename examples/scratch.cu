@@ -123,12 +123,11 @@ static __global__ void by_arena(shpool_pool pool, unsigned *result)
 }
 
 /* Compare with the host's; 1: a number is wrong. */
-static int check(const char *name, const unsigned *device)
+static int check(const char *name, const machine_array<unsigned> &device)
 {
-    std::vector<unsigned> result(TILES * COUNT);
-    unsigned              wrong = 0;
+    const std::vector<unsigned> result = device.read();
+    unsigned                    wrong  = 0;
 
-    machine_read(result.data(), device, result.size() * sizeof(unsigned));
     for (unsigned tile = 0; tile < TILES; tile++) {
         std::vector<unsigned> sum(bins_of(tile), 0);
 
@@ -154,18 +153,17 @@ int main()
     if (machine_name("scratch") == nullptr) {
         return 77;
     }
-    unsigned *const result = machine_new<unsigned>(TILES * COUNT);
+    machine_array<unsigned> result(TILES * COUNT);
 
     by_hand<<<TILES, THREADS, (64u + 6u * 64u + WARPS) * sizeof(unsigned)>>>(result);
     int failed = check("by hand", result);
 
-    machine_zero(result, TILES * COUNT * sizeof(unsigned));
+    result.zero();
     want.block_threads = THREADS;
     want.payload_bytes = 4096;
     machine_need(shpool_open("arena:threads_per_pool=256", &want, &pool), "open");
     by_arena<<<TILES, THREADS, pool.shared_bytes>>>(pool, result);
     failed |= check("by arena", result);
-    machine_delete(result);
     machine_need(shpool_close(&pool), "close");
     return failed;
 }

@@ -112,18 +112,15 @@ static __global__ void by_pool(shpool_pool pool, unsigned *result)
 
 /* Time a launch, and compare its sums with the host's; 1: one is wrong. */
 template <typename Kernel, typename Launch>
-static int run(const char *name, Kernel kernel, unsigned bytes, const unsigned *device,
-               Launch launch)
+static int run(const char *name, Kernel kernel, unsigned bytes,
+               const machine_array<unsigned> &device, Launch launch)
 {
-    std::vector<unsigned> result(BLOCKS * KEYS), sum(BLOCKS * KEYS);
+    std::vector<unsigned> sum(BLOCKS * KEYS);
     int                   blocks = 0;
 
     machine_need(shpool_allow_shared(kernel, bytes), name);
     machine_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, THREADS, bytes),
                  "occupancy");
-    const float ms = machine_time(launch);
-
-    machine_read(result.data(), device, result.size() * sizeof(unsigned));
     for (unsigned block = 0; block < BLOCKS; block++) {
         for (unsigned i = 0; i < records_of(block); i++) {
             const unsigned record = record_of(block, i);
@@ -131,9 +128,12 @@ static int run(const char *name, Kernel kernel, unsigned bytes, const unsigned *
             sum[block * KEYS + (record >> 27)] += record ^ record >> 27;
         }
     }
+    const float ms    = machine_time(launch);
+    const bool  right = device.read() == sum;
+
     std::printf("%-14s %6u bytes a block, %2d blocks an SM: %.3f ms, %s\n", name, bytes, blocks,
-                ms, (result == sum) ? "right" : "WRONG");
-    return result != sum;
+                ms, right ? "right" : "WRONG");
+    return !right;
 }
 
 int main()
@@ -147,8 +147,8 @@ int main()
     if (machine_name("spill") == nullptr) {
         return 77;
     }
-    unsigned *const result = machine_new<unsigned>(BLOCKS * KEYS);
-    int             failed = 0;
+    machine_array<unsigned> result(BLOCKS * KEYS);
+    int                     failed = 0;
 
     if (shpool_allow_shared(by_worst_case, bytes) != SHPOOL_OK) {
         std::printf("by_worst_case: %s\n", shpool_last_error()); /* the message names the limit */
@@ -171,6 +171,5 @@ int main()
         }
         machine_need(shpool_close(&pool), "close");
     }
-    machine_delete(result);
     return failed;
 }

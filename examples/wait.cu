@@ -143,13 +143,13 @@ static __global__ void by_pool(shpool_pool pool, unsigned *result)
 
 /* Time a launch, and compare its sums with the host's; 1: one is wrong. */
 template <typename Launch>
-static int run(const char *name, unsigned bytes, const unsigned *device, Launch launch)
+static int run(const char *name, unsigned bytes, const machine_array<unsigned> &device,
+               Launch launch)
 {
-    std::vector<unsigned> result(BLOCKS * PAIRS);
-    const float           ms    = machine_time(launch);
-    unsigned              wrong = 0;
+    const float                 ms     = machine_time(launch);
+    const std::vector<unsigned> result = device.read();
+    unsigned                    wrong  = 0;
 
-    machine_read(result.data(), device, result.size() * sizeof(unsigned));
     for (unsigned i = 0; i < BLOCKS * PAIRS; i++) {
         unsigned sum = 0;
 
@@ -173,9 +173,9 @@ int main()
     if (machine_name("wait") == nullptr) {
         return 77;
     }
-    unsigned *const result = machine_new<unsigned>(BLOCKS * PAIRS);
-    int             failed = run("by ring", PAIRS * MOST, result,
-                                 [&] { by_ring<<<BLOCKS, THREADS, PAIRS * MOST>>>(result); });
+    machine_array<unsigned> result(BLOCKS * PAIRS);
+    int failed = run("by ring", PAIRS * MOST, result,
+                     [&] { by_ring<<<BLOCKS, THREADS, PAIRS * MOST>>>(result); });
 
     want.block_threads = THREADS;
     want.payload_bytes = 12 * 1024;
@@ -192,6 +192,5 @@ int main()
         }
         machine_need(shpool_close(&pool), "close");
     }
-    machine_delete(result);
     return failed;
 }

@@ -24,50 +24,34 @@
 
 #include "../options.h"
 
+struct options {
+    shape    s;
+    uint32_t context, steps, split, tile;
+    uint32_t pool; /* 1: all of the shared memory */
+    uint32_t page;
+    uint32_t pace; /* 1: what the machine's memory allows */
+    uint32_t rounds, check, show;
+};
 #if defined(__CUDACC__)
-#define DEFAULT_SHAPE { 16, 2048, 32, 8, 64, 8192, 128256, 0 }
-#define CONTEXT       512u
-#define STEPS         64u
-#define SPLIT         3u
-#define TILE          (32u * 1024u)
-#define PAGE          (32u * 1024u)
-#define POOL          1u
-#define ROUNDS        5u
-#define CHECK         0u
+#define DEFAULTS \
+    { { 16, 2048, 32, 8, 64, 8192, 128256, 0 }, 512, 64, 3, 32768, 1, 32768, 1, 5, 0, 0 }
 #else
-#define DEFAULT_SHAPE { 3, 64, 4, 2, 16, 576, 200, 0 }
-#define CONTEXT       21u
-#define STEPS         2u
-#define SPLIT         2u
-#define TILE          1536u
-#define PAGE          1536u
-#define POOL          5000u
-#define ROUNDS        0u
-#define CHECK         1u
+#define DEFAULTS { { 3, 64, 4, 2, 16, 576, 200, 0 }, 21, 2, 2, 1536, 5000, 1536, 1, 0, 1, 0 }
 #endif
 
-struct options {
-    shape    s       = DEFAULT_SHAPE;
-    uint32_t context = CONTEXT;
-    uint32_t steps   = STEPS;
-    uint32_t split   = SPLIT;
-    uint32_t tile    = TILE;
-    uint32_t pool    = POOL; /* 1: all of the shared memory */
-    uint32_t page    = PAGE;
-    uint32_t pace    = 1; /* 1: what the machine's memory allows */
-    uint32_t rounds  = ROUNDS;
-    uint32_t check   = CHECK;
-    uint32_t show    = 0;
-};
-
 struct job {
-    options               o;
+    options               o = DEFAULTS;
     model                 m = { {}, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
                                 0, 0, 0, divisor(1), divisor(1) };
-    program               p  = {};
+    program               p = {};
     uint32_t              blocks = 0;
-    size_t                counters = 0;
     std::vector<uint32_t> tokens; /* of the first version */
+
+    machine_array<uint16_t>           weights, cache;
+    machine_array<float>              turns, stream, others, logits;
+    machine_array<unsigned long long> best;
+    machine_array<simt_u128>          instructions;
+    machine_array<uint32_t>           begin, done;
 };
 
 /* ---- setting up ---- */
@@ -113,8 +97,7 @@ static std::vector<float> rotary_table(const shape &s)
 
 static void make_model(job &j)
 {
-    model    &m       = j.m;
-    uint16_t *weights = nullptr;
+    model &m = j.m;
 
     m.s           = j.o.s;
     m.s.tokens    = j.o.context + j.o.steps;
@@ -123,50 +106,34 @@ static void make_model(job &j)
     m.dim_bits    = static_cast<uint32_t>(std::log2(m.s.head_dim));
     m.by_group    = divisor(m.s.group());
     m.by_share    = divisor(m.s.group() + 2u);
-    weights       = machine_new<uint16_t>(m.s.weights());
-    m.weights     = weights;
-    m.cache       = machine_new<uint16_t>(m.s.cache());
-    m.turns       = machine_copy(rotary_table(m.s));
-    m.stream      = machine_new<float>(size_t{ 2 } * m.s.layers * m.s.hidden);
-    m.logits      = machine_new<float>(m.s.vocab);
-    m.best        = machine_new<unsigned long long>(j.o.steps);
-    m.others      = machine_new<float>(size_t{ m.s.layers } * m.results());
-    machine_zero(m.cache, m.s.cache() * sizeof(*m.cache));
-    make_up_model(m, weights, j.o.context, 4u * j.blocks);
+    m.weights     = j.weights.get(m.s.weights());
+    m.cache       = j.cache.get(m.s.cache());
+    m.turns       = j.turns.write(rotary_table(m.s));
+    m.stream      = j.stream.get(size_t{ 2 } * m.s.layers * m.s.hidden);
+    m.others      = j.others.get(size_t{ m.s.layers } * m.results());
+    m.logits      = j.logits.get(m.s.vocab);
+    m.best        = j.best.get(j.o.steps);
+    j.p.done      = j.done.get(size_t{ m.s.layers } * OPS_OF_LAYER + 1u);
+    j.p.pace      = (j.o.pace == 1u) ? seam_pace(j.blocks) : j.o.pace;
+    j.cache.zero();
+    make_up_model(m, j.weights, j.o.context, 4u * j.blocks);
 }
 
-static void make_counters(job &j)
-{
-    j.counters = size_t{ j.m.s.layers } * OPS_OF_LAYER + 1u;
-    j.p.done   = machine_new<uint32_t>(j.counters);
-    j.p.pace   = (j.o.pace == 1u) ? seam_pace(j.blocks) : j.o.pace;
-}
 static void make_program(job &j, uint32_t tile)
 {
     const schedule all = scheduler(j.m, j.blocks, tile).run();
 
-    machine_delete(j.p.stream);
-    machine_delete(j.p.begin);
-    j.p.stream = machine_copy(all.stream);
-    j.p.begin  = machine_copy(all.begin);
-}
-
-static void give_back(const job &j)
-{
-    for (const void *p : std::initializer_list<const void *>{
-             j.m.weights, j.m.cache, j.m.turns, j.m.stream, j.m.others,
-             j.m.logits, j.m.best, j.p.stream, j.p.begin, j.p.done }) {
-        machine_delete(p);
-    }
+    j.p.stream = j.instructions.write(all.stream);
+    j.p.begin  = j.begin.write(all.begin);
 }
 
 /* Reset to the state before the first step. */
 static void start_again(job &j)
 {
-    machine_zero(j.p.done, j.counters * sizeof(*j.p.done));
-    machine_zero(j.m.stream, size_t{ 2 } * j.m.s.layers * j.m.s.hidden * sizeof(*j.m.stream));
-    machine_zero(j.m.others, size_t{ j.m.s.layers } * j.m.results() * sizeof(*j.m.others));
-    machine_zero(j.m.best, j.o.steps * sizeof(*j.m.best));
+    j.done.zero();
+    j.stream.zero();
+    j.others.zero();
+    j.best.zero();
     machine_wait();
 }
 
@@ -195,48 +162,32 @@ static double difference(const float *on_machine, const std::vector<float> &want
 /* The token that a step has chosen. */
 static uint32_t chosen(const job &j, uint32_t step)
 {
-    unsigned long long best;
-
-    machine_read(&best, j.m.best + step, sizeof(best));
-    return static_cast<uint32_t>(~best);
+    return static_cast<uint32_t>(~j.best.read()[step]);
 }
 
-/* Compare each step with the host's; 1 if one of them is wrong. */
-template <class Launch>
-static int check(job &j, const char *name, Launch launch)
+/* Compare the last step with the host's; 1: a layer or the token is wrong. */
+static int check(const job &j, uint32_t step, reference &host)
 {
-    reference host(j.m.s, j.o.context);
-    uint32_t  token = j.m.first_token;
-    double    worst = 0;
-    int       wrong = 0;
+    int    wrong = 0;
+    double worst = 0;
 
-    start_again(j);
-    for (uint32_t step = 0; step < j.o.steps; step++) {
-        launch(step);
-        machine_wait();
-        host.step(token);
-        for (uint32_t l = 0; l <= j.m.s.layers; l++) {
-            const bool   is_layer = l < j.m.s.layers;
-            const double here     = is_layer
-                                        ? difference(j.m.after_layer(l), host.after_layer[l])
-                                        : difference(j.m.logits, host.logits);
+    host.step((step == 0) ? j.m.first_token : chosen(j, step - 1u));
+    for (uint32_t l = 0; l < j.m.s.layers; l++) {
+        const double here = difference(j.m.after_layer(l), host.after_layer[l]);
 
-            if (!(here <= TOLERANCE)) {
-                std::printf("%s: step %u, %s %u: a difference of %g\n", name, step,
-                            is_layer ? "layer" : "logits after layer", l, here);
-                wrong = 1;
-            }
-            worst = std::max(worst, here);
-        }
-        token = static_cast<uint32_t>(std::max_element(host.logits.begin(), host.logits.end()) -
-                                      host.logits.begin());
-        if (chosen(j, step) != token) {
-            std::printf("%s: step %u: token %u, not %u\n", name, step, chosen(j, step), token);
+        if (!(here <= TOLERANCE)) {
+            std::printf("step %u, layer %u: a difference of %g\n", step, l, here);
             wrong = 1;
         }
+        worst = std::max(worst, here);
     }
-    std::printf("%-6s %u steps of %u layers are %s: largest difference %.1e of the mean\n", name,
-                j.o.steps, j.m.s.layers, wrong ? "WRONG" : "right", worst);
+    const double   logits = difference(j.m.logits, host.logits);
+    const uint32_t token  = static_cast<uint32_t>(
+        std::max_element(host.logits.begin(), host.logits.end()) - host.logits.begin());
+
+    wrong |= !(logits <= TOLERANCE) || (chosen(j, step) != token);
+    std::printf("step %u is %s: token %u and %u, largest difference %.1e, of the logits %.1e\n",
+                step, wrong ? "WRONG" : "right", chosen(j, step), token, worst, logits);
     return wrong;
 }
 
@@ -256,15 +207,15 @@ static void show_layers(const job &j)
     }
 }
 
+/* All rounds of a version; the first one is checked, and so is slower. */
 template <class Launch>
 static int run(job &j, const char *name, Launch launch)
 {
+    reference             host(j.m.s, (j.o.check != 0) ? j.o.context : 0u);
     std::vector<uint32_t> tokens;
     double                seconds = 1e30;
+    int                   wrong   = 0;
 
-    if ((j.o.check != 0) && (check(j, name, launch) != 0)) {
-        return 1;
-    }
     for (uint32_t round = 0; round <= j.o.rounds; round++) {
         start_again(j);
 
@@ -272,6 +223,10 @@ static int run(job &j, const char *name, Launch launch)
 
         for (uint32_t step = 0; step < j.o.steps; step++) {
             launch(step);
+            if ((j.o.check != 0) && (round == 0)) {
+                machine_wait();
+                wrong |= check(j, step, host);
+            }
             if ((j.o.show != 0) && (round == 0) && (step == 0) && j.tokens.empty()) {
                 machine_wait();
                 show_layers(j);
@@ -302,7 +257,7 @@ static int run(job &j, const char *name, Launch launch)
     std::printf("%-6s %u steps", name, j.o.steps);
 #endif
     std::printf("%s\n", (tokens == j.tokens) ? "" : ": OTHER TOKENS");
-    return tokens != j.tokens;
+    return wrong | (tokens != j.tokens);
 }
 
 template <class Memory>
@@ -422,13 +377,9 @@ int main(int argc, char **argv)
     check_shape(o);
     j.blocks = seam_blocks();
     make_model(j);
-    make_counters(j);
     std::printf("%s, %u blocks: %u layers, hidden %u, %u and %u heads of %u, ff %u, vocabulary %u, "
                 "context %u; %.0f MB\n", machine, j.blocks, o.s.layers, o.s.hidden, o.s.heads,
                 o.s.kv_heads, o.s.head_dim, o.s.ff, o.s.vocab, o.context, 2e-6 * j.m.s.weights());
 
-    const int failed = ((o.pool != 0) ? run_pool(j) : 0) | ((o.page != 0) ? run_pages(j) : 0);
-
-    give_back(j);
-    return failed;
+    return ((o.pool != 0) ? run_pool(j) : 0) | ((o.page != 0) ? run_pages(j) : 0);
 }

@@ -317,15 +317,15 @@ int main(int argc, char **argv)
     j.all  = input(o, file);
     j.want = count_on_host(j.all);
 
-    j.c.text      = machine_copy(j.all.text);
-    j.c.begin     = machine_copy(j.all.begin);
-    j.c.documents = static_cast<uint32_t>(j.all.begin.size() - 1u);
-    j.c.hash      = machine_new<uint32_t>(j.all.text.size() / 2u + j.c.documents + 1u);
-    j.c.words     = machine_new<uint32_t>(j.c.documents);
-    j.c.order     = machine_new<listed>(j.c.documents);
-    j.c.repeats   = machine_new<uint32_t>(j.want.size());
-    j.c.sum       = machine_new<totals>(1);
 
+    const uint32_t          count = static_cast<uint32_t>(j.all.begin.size() - 1u);
+    machine_array<uint8_t>  text(j.all.text);
+    machine_array<uint32_t> begin(j.all.begin), hash(j.all.text.size() / 2u + count + 1u);
+    machine_array<uint32_t> words(count), repeats(j.want.size());
+    machine_array<listed>   order(count);
+    machine_array<totals>   sum(1);
+
+    j.c = { text, begin, count, hash, words, order, repeats, sum };
     prepare(j);
     print_documents(j, machine);
     failed |= run_pool(j, pool);
@@ -333,10 +333,5 @@ int main(int argc, char **argv)
     failed |= run_static(j, "static, blocks", MOST_OF_BLOCK, 0, o.block);
     failed |= run_binned(j);
     machine_close(&pool);
-    for (const void *p : std::initializer_list<const void *>{ j.c.text, j.c.begin, j.c.hash,
-                                                              j.c.words, j.c.order, j.c.repeats,
-                                                              j.c.sum }) {
-        machine_delete(p);
-    }
     return failed;
 }

@@ -274,16 +274,15 @@ int main(int argc, char **argv)
                                        : generate(static_cast<kind>(o.matrix), o.rows);
 
     check_size(a);
-    w.p.a = w.p.b = { a.rows, machine_copy(a.begin), machine_copy(a.column),
-                      machine_copy(a.value) };
-    w.p.columns   = a.rows;
-    w.p.products  = machine_new<uint32_t>(a.rows);
-    w.p.before    = machine_new<uint32_t>(a.column.size());
-    w.p.begin     = machine_new<uint32_t>(a.rows + 1u);
-    w.p.large     = machine_new<uint32_t>(a.rows);
-    w.p.bins      = machine_new<uint32_t>(static_cast<size_t>(BINS) * a.rows);
-    w.p.sum       = machine_new<totals>(1);
 
+    machine_array<uint32_t> begin(a.begin), column(a.column), products(a.rows);
+    machine_array<uint32_t> before(a.column.size()), lengths(a.rows + 1u), large(a.rows);
+    machine_array<uint32_t> bins(static_cast<size_t>(BINS) * a.rows);
+    machine_array<float>    value(a.value);
+    machine_array<totals>   sum(1);
+    const csr               in = { a.rows, begin, column, value };
+
+    w.p = { in, in, a.rows, 0, products, before, lengths, nullptr, nullptr, large, bins, sum };
     std::printf("%s, %s\nA: %u rows, %zu entries, whose sum is %g\n", machine, w.pool.name, a.rows,
                 a.column.size(), std::accumulate(a.value.begin(), a.value.end(), 0.0));
     for (version which : { POOL, STATIC, BLOCKS, BINNED }) {
@@ -291,10 +290,5 @@ int main(int argc, char **argv)
     }
     std::printf("%llu products; C has %u entries\n", w.seen.products, w.entries);
     machine_close(&w.pool);
-    for (const void *p : std::initializer_list<const void *>{
-             w.p.a.begin, w.p.a.column, w.p.a.value, w.p.products, w.p.before, w.p.begin,
-             w.p.large, w.p.bins, w.p.sum }) {
-        machine_delete(p);
-    }
     return failed;
 }
