@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The larger examples run on a GPU and on the CPU block executor from one source.  This header has
- * the differences between the two machines that simt.h does not cover.
+ * Host code that the examples share.  The larger ones run on a GPU and on the CPU block executor
+ * from one source: this header has the differences that simt.h does not cover.
  *
  *   compiled by nvcc             kernels run on the current CUDA device
  *   compiled as C++17            kernels run on the executor
@@ -246,6 +246,7 @@ static float machine_time(Launch launch)
     launch();
     machine_cuda(cudaEventRecord(from), "cudaEventRecord");
     launch();
+    machine_cuda(cudaGetLastError(), "launch");
     machine_cuda(cudaEventRecord(to), "cudaEventRecord");
     machine_wait();
     machine_cuda(cudaEventElapsedTime(&ms, from, to), "cudaEventElapsedTime");

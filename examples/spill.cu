@@ -112,8 +112,8 @@ static __global__ void by_pool(shpool_pool pool, unsigned *result)
 
 /* Time a launch, and compare its sums with the host's; 1: one is wrong. */
 template <typename Kernel, typename Launch>
-static int run(const char *name, Kernel kernel, unsigned bytes,
-               const machine_array<unsigned> &device, Launch launch)
+static int run(const char *name, Kernel kernel, unsigned bytes, machine_array<unsigned> &device,
+               Launch launch)
 {
     std::vector<unsigned> sum(BLOCKS * KEYS);
     int                   blocks = 0;
@@ -128,6 +128,8 @@ static int run(const char *name, Kernel kernel, unsigned bytes,
             sum[block * KEYS + (record >> 27)] += record ^ record >> 27;
         }
     }
+    device.zero();
+
     const float ms    = machine_time(launch);
     const bool  right = device.read() == sum;
 

@@ -29,57 +29,30 @@
 
 #include "../options.h"
 
-#if defined(__CUDACC__)
-#define MEGABYTES     64u
-#define MIDDLE        200u
-#define VOCABULARY    100000u
-#define LONGEST       0u /* none */
-#define SMALL_TEXT    "24 KiB"
-#define ROUNDS        5u
-#define POOL_THREADS  512u
-#define POOL_BYTES    (96u * 1024u)
-#define BLOCK         128u
-#define LARGE_BYTES   64u
-#define TEAM_BYTES    4096u
-/* bytes of the longest documents that are not large, unless --most is given */
-#define MOST_OF_POOL  (64u * 1024u)
-#define MOST_OF_WARP  (16u * 1024u)
-#define MOST_OF_BLOCK (32u * 1024u)
-#define MOST_OF_BIN   (64u * 1024u)
-#else /* a fiber for each thread: small, but still with documents of each kind */
-#define MEGABYTES     0u /* 24 KiB, and the longest document */
-#define MIDDLE        30u
-#define VOCABULARY    1000u
-#define LONGEST       6000u /* several TILEs */
-#define SMALL_TEXT    "24 KiB and a document of 6,000 words"
-#define ROUNDS        1u
-#define POOL_THREADS  256u
-#define POOL_BYTES    (4u * 1024u)
-#define BLOCK         64u
-#define LARGE_BYTES   32u
-#define TEAM_BYTES    512u
-#define MOST_OF_POOL  (4u * 1024u)
-#define MOST_OF_WARP  (1u * 1024u)
-#define MOST_OF_BLOCK (2u * 1024u)
-#define MOST_OF_BIN   (4u * 1024u)
-#endif
 #define THREADS 256u /* of a block in which each warp processes a document alone */
 
 struct options {
-    uint32_t megabytes = MEGABYTES;
-    uint32_t middle    = MIDDLE;
-    uint32_t pool      = POOL_BYTES;
-    uint32_t threads   = POOL_THREADS;
-    uint32_t most      = 0;
-    uint32_t block     = BLOCK;
-    uint32_t rounds    = ROUNDS;
+    uint32_t megabytes, middle, pool, threads, most, block, rounds;
 };
+/* What differs between the machines, besides the options' defaults. */
+struct sizes {
+    uint32_t vocabulary, longest; /* words; 0: no document is longer than the others */
+    uint32_t large, team;         /* bytes of a document for each of its threads, of its warps */
+    uint32_t pool, warp, block, bin; /* most bytes of a document that is not large; see --most */
+};
+#if defined(__CUDACC__)
+#define DEFAULTS { 64, 200, 96 * 1024, 512, 0, 128, 5 }
+static const sizes SIZES = { 100000, 0, 64, 4096, 65536, 16384, 32768, 65536 };
+#else /* a fiber for each thread: small, but still with documents of each kind, and several TILEs */
+#define DEFAULTS { 0, 30, 4 * 1024, 256, 0, 64, 1 }
+static const sizes SIZES = { 1000, 6000, 32, 512, 4096, 1024, 2048, 4096 };
+#endif
 
 struct job {
     collection              c = {};
     documents               all;
     std::vector<uint32_t>   want;
-    options                 o;
+    options                 o = DEFAULTS;
     totals                  found; /* by count_classes() */
     uint32_t                end[CLASSES + 1] = {}; /* of classes, in c.order */
     machine_array<uint32_t> memory_of_large;
@@ -128,13 +101,13 @@ static uint32_t class_within(uint32_t bytes)
 }
 
 /* Start the documents of longer classes than `last`, at the same time as the others, by blocks with
- * a thread for each LARGE_BYTES of the shortest of them. */
+ * a thread for each SIZES.large of the shortest of them. */
 static void start_large(job &j, uint32_t last)
 {
     typedef grams_by_blocks<in_global> by_blocks;
     const part     all     = part_of(j, last + 1u, CLASSES - 1u);
     const uint32_t each    = global_bytes(j.found.longest);
-    const uint32_t threads = std::clamp(class_bytes(last) / LARGE_BYTES, SIMT_WARP, 1024u);
+    const uint32_t threads = std::clamp(class_bytes(last) / SIZES.large, SIMT_WARP, 1024u);
     const uint32_t most    = machine_blocks<by_blocks>(threads, TURN_BYTES);
     const uint32_t blocks  = std::min(all.to - all.from, most);
 
@@ -185,7 +158,7 @@ static uint32_t last_class(const job &j, uint32_t suits)
     return class_within((j.o.most != 0) ? j.o.most : suits);
 }
 
-/* The stages' parts.  A document goes to the smallest team with a warp for each TEAM_BYTES, but
+/* The stages' parts.  A document goes to the smallest team with a warp for each SIZES.team, but
  * none is larger than half of the block.  With 512 threads on a GPU:
  *
  *   bytes, up to   4 KiB   8 KiB   16 KiB   32 KiB   64 KiB
@@ -198,7 +171,7 @@ static grams_in_pool in_pool(const job &j, uint32_t last)
     for (uint32_t stage = 0; stage < STAGES; stage++) {
         const uint32_t each    = (stage < SINGLES) ? warps >> (stage + 1u) : 1u;
         const uint32_t smaller = (stage + 1u < SINGLES) ? warps >> (stage + 2u) : 1u;
-        const uint32_t first   = (stage < SINGLES) ? class_within(smaller * TEAM_BYTES) + 1u : 0u;
+        const uint32_t first   = (stage < SINGLES) ? class_within(smaller * SIZES.team) + 1u : 0u;
         const uint32_t most    = class_bytes(last);
 
         if (((each > 1u) || (stage == SINGLES)) && (first <= last)) {
@@ -213,7 +186,7 @@ static grams_in_pool in_pool(const job &j, uint32_t last)
 static int run_pool(job &j, const shpool_pool &pool)
 {
     const uint32_t      blocks = machine_pool_blocks<grams_in_pool>(pool, j.o.threads, BOARD_BYTES);
-    const uint32_t      last   = last_class(j, std::min(pool.largest, MOST_OF_POOL));
+    const uint32_t      last   = last_class(j, std::min(pool.largest, SIZES.pool));
     const grams_in_pool kernel = in_pool(j, last);
 
     return run(j, pool.name, j.o.threads, pool.shared_bytes, last, [&] {
@@ -252,14 +225,14 @@ static int run_static(job &j, const char *name, uint32_t suits, uint32_t warps, 
  * only one, a block for each longer one. */
 static int run_binned(job &j)
 {
-    const uint32_t last = last_class(j, MOST_OF_BIN);
+    const uint32_t last = last_class(j, SIZES.bin);
 
     return run(j, "binned", 0, TURN_BYTES + class_bytes(last), last, [&] {
         for (uint32_t k = last + 1u; k-- > 0;) {
             const uint32_t each = class_bytes(k);
 
-            start_static(j, part_of(j, k, k), each, (each <= TEAM_BYTES) ? 4u : 0u,
-                         std::min(each / TEAM_BYTES * SIMT_WARP, 1024u), k + 1u);
+            start_static(j, part_of(j, k, k), each, (each <= SIZES.team) ? 4u : 0u,
+                         std::min(each / SIZES.team * SIMT_WARP, 1024u), k + 1u);
         }
     });
 }
@@ -268,22 +241,22 @@ static documents input(const options &o, const char *file)
 {
     const size_t bytes = (o.megabytes != 0) ? size_t{ o.megabytes } << 20 : 24u << 10;
 
-    return split_lines((file != nullptr) ? read_text(file)
-                                         : make_text(bytes, VOCABULARY, o.middle, LONGEST));
+    return split_lines((file != nullptr)
+                           ? read_text(file)
+                           : make_text(bytes, SIZES.vocabulary, o.middle, SIZES.longest));
 }
 
 static void print_documents(const job &j, const char *machine)
 {
-    const double documents = static_cast<double>(j.c.documents);
-    double       sums[LENGTHS] = {};
+    double sums[LENGTHS] = {};
 
     for (size_t i = 0; i < j.want.size(); i++) {
         sums[i % LENGTHS] += j.want[i];
     }
     std::printf("%s\n%zu bytes, %u documents, %llu words\n"
                 "repeated on average:", machine, j.all.text.size(), j.c.documents, j.found.words);
-    for (uint32_t n = 1; n <= LENGTHS; n++) {
-        std::printf(" %.1f", sums[n - 1u] / documents);
+    for (double sum : sums) {
+        std::printf(" %.1f", sum / j.c.documents);
     }
     std::printf(" runs of 1 to %u words\n", LENGTHS);
 #if defined(__CUDACC__)
@@ -298,7 +271,7 @@ int main(int argc, char **argv)
     options    &o    = j.o;
     const char *file = read_options(
         argc, argv, "repeats [options] [FILE]",
-        { { "--megabytes", &o.megabytes, 0, 4000, 1, "of made-up text, 0 for " SMALL_TEXT },
+        { { "--megabytes", &o.megabytes, 0, 4000, 1, "of made-up text; 0: 24 KiB" },
           { "--middle", &o.middle, 4, 10000, 1, "words that half of its documents have at most" },
           { "--pool", &o.pool, 64, 1u << 20, 1, "bytes of a block's pool" },
           { "--threads", &o.threads, 32, 1024, 32, "of a block with a pool" },
@@ -329,8 +302,8 @@ int main(int argc, char **argv)
     prepare(j);
     print_documents(j, machine);
     failed |= run_pool(j, pool);
-    failed |= run_static(j, "static", MOST_OF_WARP, 1, SIMT_WARP);
-    failed |= run_static(j, "static, blocks", MOST_OF_BLOCK, 0, o.block);
+    failed |= run_static(j, "static", SIZES.warp, 1, SIMT_WARP);
+    failed |= run_static(j, "static, blocks", SIZES.block, 0, o.block);
     failed |= run_binned(j);
     machine_close(&pool);
     return failed;

@@ -33,17 +33,6 @@
  * which is linked again when its kernels are joined with an allocator at run time. */
 #define CUB_DISABLE_CDP
 #include <cub/device/device_scan.cuh>
-#define ROWS         (1u << 18)
-#define ROUNDS       5
-#define POOL_THREADS 1024u
-#define POOL_BYTES   (200u * 1024u)
-#define BLOCK        128u
-#else /* a fiber for each thread: small, but still with rows of each kind */
-#define ROWS         300u
-#define ROUNDS       1
-#define POOL_THREADS 128u
-#define POOL_BYTES   (24u * 1024u)
-#define BLOCK        64u
 #endif
 #define BLOCK_THREADS  256u
 #define GLOBAL_THREADS 1024u
@@ -51,26 +40,21 @@
 enum version { POOL, STATIC, BLOCKS, BINNED, VERSIONS };
 static const char *const version_names[] = { "pool", "static", "static, blocks", "binned" };
 
-/* Bytes of the longest table in shared memory, unless --most is given. */
+struct options {
+    uint32_t rows, matrix, pool, threads, block, rounds, most;
+};
+/* version_most: bytes of the longest table in shared memory, unless --most is given. */
 #if defined(__CUDACC__)
+#define DEFAULTS { 1u << 18, NETWORK, 200 * 1024, 1024, 128, 5, 0 }
 static const uint32_t version_most[VERSIONS] = { 98304, 8192, 32768, 131072 };
-#else
+#else /* a fiber for each thread: small, but still with rows of each kind */
+#define DEFAULTS { 300, NETWORK, 24 * 1024, 128, 64, 1, 0 }
 static const uint32_t version_most[VERSIONS] = { 8192, 2048, 4096, 8192 };
 #endif
 
-struct options {
-    uint32_t rows    = ROWS;
-    uint32_t matrix  = NETWORK;
-    uint32_t pool    = POOL_BYTES;
-    uint32_t threads = POOL_THREADS;
-    uint32_t block   = BLOCK;
-    uint32_t rounds  = ROUNDS;
-    uint32_t most    = 0;
-};
-
 /* A product while it is computed, and the times of a round. */
 struct work {
-    options     o;
+    options     o = DEFAULTS;
     product     p = {};
     totals      seen; /* of the last step that was read */
     shpool_pool pool    = {};
