@@ -34,6 +34,8 @@ libshpool_core_la_SOURCES = \
 	lib/lock.h \
 	lib/message.c \
 	lib/mutex.h \
+	lib/options.c \
+	lib/options.h \
 	lib/plan.c \
 	lib/plugin.c \
 	lib/plugin.h \

@@ -79,9 +79,9 @@ static shpool_status check_config(const shpool_config *want)
         return shpool_error(SHPOOL_ERR_INVALID, "spill is 0x%x, only SHPOOL_SPILL_ARENA (1) and "
                             "SHPOOL_SPILL_NATIVE (2) may be set", want->spill);
     }
-    if (want->spill_blocks > 65536u) {
+    if (want->spill_blocks > SHPOOL_SPILL_BLOCKS) {
         return shpool_error(SHPOOL_ERR_INVALID, "spill_blocks is %u, no device runs more than "
-                            "65536 blocks at once", want->spill_blocks);
+                            "%u blocks at once", want->spill_blocks, SHPOOL_SPILL_BLOCKS);
     }
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(want->reserved); i++) {
         if (want->reserved[i] != 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of the environment variables (config.c): checks them, and warns about unknown
  * variables. */
-#include "internal.h"
+#include "options.h"
 
 #include <string.h>
 
@@ -70,29 +70,20 @@ shpool_status shpool_config_cache_bytes(uint64_t *bytes_p)
                         "give digits, and K, M or G if needed: 64M", value);
 }
 
-int shpool_binding_parse(const char *text, uint32_t *binding_p)
-{
-    static const char *const words[] = { "table", "linked" };
-
-    for (uint32_t i = 0; i < SHPOOL_ARRAY_COUNT(words); i++) {
-        if (strcmp(text, words[i]) == 0) {
-            *binding_p = SHPOOL_BINDING_TABLE + i;
-            return 1;
-        }
-    }
-    return 0;
-}
-
 shpool_status shpool_config_binding(uint32_t *binding_p)
 {
     const char *value = value_of(SHPOOL_VARIABLE_BINDING);
+    const int position = (value != NULL) ? shpool_option_word(SHPOOL_BINDING_WORDS, value) : 0;
+    char words[40];
+    shpool_text text = shpool_text_make(words, sizeof(words));
 
-    *binding_p = SHPOOL_BINDING_TABLE;
-    if ((value == NULL) || shpool_binding_parse(value, binding_p)) {
+    *binding_p = SHPOOL_BINDING_TABLE + (uint32_t)((position > 0) ? position : 0);
+    if (position >= 0) {
         return SHPOOL_OK;
     }
-    return shpool_error(SHPOOL_ERR_SPEC, "SHPOOL_BINDING \"%.100s\" is unknown, it takes "
-                        SHPOOL_BINDING_WORDS, value);
+    shpool_option_add_words(&text, SHPOOL_BINDING_WORDS);
+    return shpool_error(SHPOOL_ERR_SPEC, "SHPOOL_BINDING \"%.100s\" is unknown, it takes %s", value,
+                        words);
 }
 
 shpool_status shpool_config_check(void)

@@ -28,7 +28,17 @@ dist_man3_MANS = \
 	man/shpool_torch_malloc.3 \
 	man/simt.3 \
 	man/simt_run.3
-dist_man7_MANS = man/shpool.7
+
+# The tables of keys, variables and allocators are what shpool-info prints; the program of another
+# machine cannot run here: give SHPOOL_INFO a shpool-info of this version that does.
+nodist_man7_MANS = man/shpool.7
+EXTRA_DIST += man/shpool.7.in man/tables.awk
+CLEANFILES += man/shpool.7
+SHPOOL_INFO = ./shpool-info$(EXEEXT)
+man/shpool.7: man/shpool.7.in man/tables.awk shpool-info$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) man && SHPOOL_ALLOCATOR= SHPOOL_LOG_LEVEL= SHPOOL_PLUGIN_PATH= \
+	    $(AWK) -v info='$(SHPOOL_INFO)' -f $(srcdir)/man/tables.awk $(srcdir)/man/shpool.7.in \
+	    >$@.tmp && mv $@.tmp $@
 
 # prints "PAGE NAME" for the names that have no page of their own; C++ ones have no link
 shpool_man_links = for page in $(dist_man3_MANS); do \

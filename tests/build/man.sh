@@ -94,46 +94,33 @@ sed -n '/Ev SHPOOL_COALESCE$/,/^\.El/s/^\.It //p' "$man/shpool-coalesce-clang.1"
 same "the words of SHPOOL_COALESCE" 5
 
 # ---- shpool(7) ----
-part() { sed -n "/^\.S[sh] $1/,/^\.El/p" "$man/shpool.7"; }
+page7=man/shpool.7
+part() { sed -n "/^\.S[sh] $1/,/^\.S[sh] [^$1]/p" $page7; }
 
 (cd "$src/include" && ls shpool/*.hpp) >"$tmp/code"
-sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/s/^\.In \(.*\.hpp\)$/\1/p' "$man/shpool.7" |
+sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/s/^\.In \(.*\.hpp\)$/\1/p' $page7 |
     sort >"$tmp/page"
 same "the C++ headers" 3
 
-./shpool-info config | sed -n 's/^\(SHPOOL_[A-Z_]*\) .*/\1/p' | sort >"$tmp/code"
-part ENVIRONMENT | sed -n 's/^\.It Ev //p' | sort >"$tmp/page"
-same "the environment variables" 5
-
-sed -n '/^static const char \*const option_names/,/};/p' "$src/lib/select.c" |
-    grep -o '"[a-z_]*"' | tr -d '"' | sort >"$tmp/code"
-part 'Keys of block' | sed -n 's/^\.It Cm \([a-z_]*\) Ns.*/\1/p' | sort >"$tmp/page"
-same "the keys of block allocators" 8
-
-./shpool-info device | sed -n 's/^\([a-z][a-z_]*\) .*/\1/p; s/^      *\([a-z_]*\)=.*/\1/p' |
-    sort -u >"$tmp/code"
-part 'Device allocators' | sed 's/^\.It //' | sed -n 's/^\.*Cm \([a-z_]*\).*/\1/p' |
-    sort -u >"$tmp/page"
-same "the device allocators and their keys" 15
-
-# an allocator may do without a line there: adding one takes its own folder and its line in the list
-sed -n '/^\.Sh BLOCK/,/^\.El/s/^\.It //p' "$man/shpool.7" | grep -o 'Cm [a-z_]*' | sed 's/Cm //' |
-    sort >"$tmp/page"
-sed -n 's/^\([a-z][a-z0-9_]*\).*/\1/p' "$src/allocators/list" | sort |
-    comm -12 - "$tmp/page" >"$tmp/code"
-same "the block allocators" 5
+# its tables are made of what shpool-info prints (man/tables.awk): all of it is there
+{ ./shpool-info config | sed -n 's/^\(SHPOOL_[A-Z_]*\) (.*/\1/p; s/^    \([a-z_]*\)=.*/\1/p'
+  ./shpool-info device | sed -n 's/^\([a-z][a-z]*\) .*/\1/p; s/^    \([a-z_]*\)=.*/\1/p'
+  ./shpool-info list | sed -n 's/^[* ] \([a-z][a-z0-9_]*\) .*/\1/p'; } | sort -u >"$tmp/code"
+for name in Keys Device BLOCK ENVIRONMENT; do part $name; done |
+    sed -n 's/^\.It [CE][mv] \([^ ]*\).*/\1/p' | sort -u >"$tmp/page"
+same "variables, keys and allocators" 40
 
 sed -n 's/^ *{ "\(USE_[A-Z_]*\)",.*/\1/p' "$src/lib/alias.c" | sort >"$tmp/code"
-sed -n 's/^\.Cm \(USE_[A-Z_]*\).*/\1/p' "$man/shpool.7" | sort >"$tmp/page"
+sed -n 's/^\.Cm \(USE_[A-Z_]*\).*/\1/p' $page7 | sort >"$tmp/page"
 same "the aliases" 5
 
 # ---- references, and the pages' own form ----
-for page in "$man"/*.[137]; do
+for page in "$man"/*.[13] $page7; do
     section=${page##*.}
     base=${page##*/}
     { names "$page"; echo "${base%.*}"; } | sed "s/$/ $section/"
 done | sort -u >"$tmp/names"
-sed -n 's/^\.Xr \([^ ]*\) \([0-9]\).*/\1 \2/p' "$man"/*.[137] |
+sed -n 's/^\.Xr \([^ ]*\) \([0-9]\).*/\1 \2/p' "$man"/*.[13] $page7 |
     grep -vx 'free 3\|printf 3' | sort -u | comm -23 - "$tmp/names" >"$tmp/nowhere"
 if [ -s "$tmp/nowhere" ]; then
     sed 's/^/FAIL no page has the name /' "$tmp/nowhere"
@@ -142,8 +129,9 @@ else
     echo "PASS references"
 fi
 
-ls "$man"/*.[137] | sed 's,.*/,man/,' >"$tmp/code"
-grep -o 'man/[a-z_-]*\.[137]' "$man/man.mk" | sort -u >"$tmp/page"
+ls "$man"/*.[13] $page7 | sed 's,.*/,man/,' | sort >"$tmp/code"
+sed -n '/man[137]_MANS/,/[^\\]$/p' "$man/man.mk" | grep -o 'man/[a-z_-]*\.[137]' |
+    sort -u >"$tmp/page"
 same "all pages are installed" 20
 
 if ! command -v mandoc >/dev/null; then
@@ -152,7 +140,7 @@ if ! command -v mandoc >/dev/null; then
     exit $failed
 fi
 # whether a page that is referred to is installed here says nothing about the page
-(cd "$man" && mandoc -T lint ./*.[137] 2>&1) |
+for page in "$man"/*.[13] $page7; do mandoc -T lint "$page" 2>&1; done |
     grep -v 'referenced manual not found\|outdated mandoc.db' >"$tmp/lint"
 if [ -s "$tmp/lint" ]; then
     sed 's/^/FAIL /' "$tmp/lint"

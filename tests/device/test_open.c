@@ -43,8 +43,8 @@ static void test_specs_that_cannot_be_are_refused_with_what_would_work(void **st
     refused("bin", SHPOOL_ERR_NOT_FOUND, "did you mean \"bins\"");
     refused("nonsense", SHPOOL_ERR_NOT_FOUND, "there are: async, bins, buckets, simple, fault");
     refused("bins|stats", SHPOOL_ERR_SPEC, "is a base");
-    refused("bins:nth=3", SHPOOL_ERR_SPEC, "no key \"nth\"");
-    refused("bins:reuse=never", SHPOOL_ERR_SPEC, "same, done, wait");
+    refused("bins:nth=3", SHPOOL_ERR_SPEC, "unknown key \"nth\"; known keys: capacity");
+    refused("bins:reuse=never", SHPOOL_ERR_SPEC, "same, done or wait");
     refused("bins:capacity=much", SHPOOL_ERR_SPEC, "capacity=much");
     refused("limit|bins", SHPOOL_ERR_SPEC, "bytes=N");
     refused("log|bins", SHPOOL_ERR_SPEC, "file=PATH");
