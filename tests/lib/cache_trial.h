@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/cache.h"
-#include "lib/link.h"
+#include "lib/link/cache.h"
+#include "lib/link/link.h"
 
 #define ENTRY_HEADER 376u /* bytes of a file before the cubin */
 #define PATH_BYTES   512u

@@ -5,7 +5,7 @@
 
 #include <sys/mman.h>
 
-#include "lib/cache.h"
+#include "lib/link/cache.h"
 #include "made_cubin.h"
 #include "made_fat.h"
 

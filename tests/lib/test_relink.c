@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "lib/cache.h"
+#include "lib/link/cache.h"
 #include "made_cubin.h"
 #include "made_fat.h"
 #include "memory_trial.h"

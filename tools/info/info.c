@@ -5,7 +5,7 @@
 #include "tools/options.h"
 #include "tools/output.h"
 #include "info.h"
-#include "lib/link.h"
+#include "lib/link/link.h"
 
 #include <shpool/device/provider.h>
 

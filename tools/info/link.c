@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/cache.h"
-#include "lib/link.h"
+#include "lib/link/cache.h"
+#include "lib/link/link.h"
 #include "tools/input.h"
 #include "tools/options.h"
 #include "tools/output.h"
