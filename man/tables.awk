@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-# Makes shpool.7 of shpool.7.in: a line @TABLE@ becomes what shpool-info prints about it.
+# Makes a page of its .in: a line @TABLE@ becomes what shpool-info or shpool-bench print about it.
 #
-#   awk -v info=./shpool-info -f man/tables.awk man/shpool.7.in
+#   awk -v info=./shpool-info -v bench=./shpool-bench -f man/tables.awk man/shpool.7.in
 #
-# Exit: 0; 1: shpool-info printed nothing of a table.
+# Exit: 0; 1: they printed nothing of a table.
 
 # a sentence a line, at most 80 columns; mdoc marks functions in another way than with ()
 function add(text, words, count, i, line) {
@@ -98,6 +98,20 @@ function allocators(default_) {
     }
 }
 
+# the lines after the one that begins with `heading`
+function workloads(heading, inside) {
+    while (((bench " --help") | getline) > 0) {
+        if ($0 !~ /^  /) {
+            inside = (index($0, heading) == 1)
+        } else if (inside) {
+            print ".It Cm " $1
+            add(rest(2) ".")
+            rows++
+        }
+    }
+    close(bench " --help")
+}
+
 function table(name) {
     rows = 0
     text = ""
@@ -105,8 +119,10 @@ function table(name) {
     if (name == "environment") { environment() }
     if (name == "device") { device() }
     if (name == "allocators") { allocators() }
+    if (name == "workloads") { workloads("Workloads:") }
+    if (name == "scopes") { workloads("scopes of objects") }
     if (rows == 0) {
-        print "man/tables.awk: " info " printed nothing of the table " name >"/dev/stderr"
+        print "man/tables.awk: nothing was printed of the table " name >"/dev/stderr"
         exit 1
     }
     close(info " config")

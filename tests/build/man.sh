@@ -69,8 +69,10 @@ same "each function of simt.h, in simt(3)" 80
 # One .It Fl line for each option; the commands are .Cm.  Texts of commands that have a --help of
 # their own are in `usage`.
 for tool in shpool-info shpool-bench shpool-coalesce; do
+    page=$man/$tool.1
+    [ -f "$page" ] || page=man/$tool.1 # made of tables
     ./$tool --help >"$tmp/help" </dev/null 2>&1
-    for command in $(sed -n 's/^\.It Cm \([a-z]*\).*/\1/p' "$man/$tool.1" | sort -u); do
+    for command in $(sed -n 's/^\.It Cm \([a-z]*\).*/\1/p' "$page" | sort -u); do
         [ "$command" != nvcc ] || continue # it would ask nvcc
         ./$tool "$command" --help >"$tmp/usage" </dev/null 2>&1 || continue
         [ "$(head -1 "$tmp/usage" | cut -d ' ' -f 1-3)" != "usage: $tool $command" ] ||
@@ -79,13 +81,13 @@ for tool in shpool-info shpool-bench shpool-coalesce; do
     # options of nvcc that a text mentions are none of the tool's
     sed '/nvcc -/d; s/NVCC-OPTION//g' "$tmp/help" | grep -oE '(^|[^A-Za-z0-9-])--?[A-Za-z][a-z-]*' |
         sed 's/^[^-]*//' | sort -u >"$tmp/code"
-    sed -n 's/^\.It Fl/Fl/p' "$man/$tool.1" | grep -oE 'Fl [A-Za-z-]+' | sed 's/Fl /-/' |
+    sed -n 's/^\.It Fl/Fl/p' "$page" | grep -oE 'Fl [A-Za-z-]+' | sed 's/Fl /-/' |
         sort -u >"$tmp/page"
     same "the options of $tool" 5
     ./$tool --help </dev/null 2>&1 | tr -d '[]' |
         sed -n "s/^\(usage:\)* *$tool \([a-z][a-z]*\).*/\2/p;
         s/^  \([a-z][a-z]*\)\( [A-Z]*\)\{0,1\}  *[a-z0-9].*/\1/p" | sort -u >"$tmp/code"
-    sed -n 's/^\.It Cm \([a-z]*\).*/\1/p' "$man/$tool.1" | sort -u >"$tmp/page"
+    sed -n 's/^\.It Cm \([a-z]*\).*/\1/p' "$page" | sort -u >"$tmp/page"
     same "the commands of $tool" 4
 done
 sed -n 's/^ *{ "\([a-z-]*\)", &options->.*/\1/p' "$src/coalesce/llvm/pass.c" | sort >"$tmp/code"
@@ -95,6 +97,7 @@ same "the words of SHPOOL_COALESCE" 5
 
 # ---- shpool(7) ----
 page7=man/shpool.7
+made="man/shpool-bench.1 $page7"
 part() { sed -n "/^\.S[sh] $1/,/^\.S[sh] [^$1]/p" $page7; }
 
 (cd "$src/include" && ls shpool/*.hpp) >"$tmp/code"
@@ -115,12 +118,12 @@ sed -n 's/^\.Cm \(USE_[A-Z_]*\).*/\1/p' $page7 | sort >"$tmp/page"
 same "the aliases" 5
 
 # ---- references, and the pages' own form ----
-for page in "$man"/*.[13] $page7; do
+for page in "$man"/*.[13] $made; do
     section=${page##*.}
     base=${page##*/}
     { names "$page"; echo "${base%.*}"; } | sed "s/$/ $section/"
 done | sort -u >"$tmp/names"
-sed -n 's/^\.Xr \([^ ]*\) \([0-9]\).*/\1 \2/p' "$man"/*.[13] $page7 |
+sed -n 's/^\.Xr \([^ ]*\) \([0-9]\).*/\1 \2/p' "$man"/*.[13] $made |
     grep -vx 'free 3\|printf 3' | sort -u | comm -23 - "$tmp/names" >"$tmp/nowhere"
 if [ -s "$tmp/nowhere" ]; then
     sed 's/^/FAIL no page has the name /' "$tmp/nowhere"
@@ -129,7 +132,7 @@ else
     echo "PASS references"
 fi
 
-ls "$man"/*.[13] $page7 | sed 's,.*/,man/,' | sort >"$tmp/code"
+ls "$man"/*.[13] $made | sed 's,.*/,man/,' | sort >"$tmp/code"
 sed -n '/man[137]_MANS/,/[^\\]$/p' "$man/man.mk" | grep -o 'man/[a-z_-]*\.[137]' |
     sort -u >"$tmp/page"
 same "all pages are installed" 20
@@ -140,7 +143,7 @@ if ! command -v mandoc >/dev/null; then
     exit $failed
 fi
 # whether a page that is referred to is installed here says nothing about the page
-for page in "$man"/*.[13] $page7; do mandoc -T lint "$page" 2>&1; done |
+for page in "$man"/*.[13] $made; do mandoc -T lint "$page" 2>&1; done |
     grep -v 'referenced manual not found\|outdated mandoc.db' >"$tmp/lint"
 if [ -s "$tmp/lint" ]; then
     sed 's/^/FAIL /' "$tmp/lint"
