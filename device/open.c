@@ -103,7 +103,7 @@ static source choose(const char *spec)
     if (spec != NULL) {
         return (source){ "spec", spec };
     }
-    variable = shpool_config_device_allocator();
+    variable = shpool_config_value(SHPOOL_VARIABLE_DEVICE_ALLOCATOR);
     return (variable != NULL) ? (source){ "SHPOOL_DEVICE_ALLOCATOR", variable }
                               : (source){ "the default", SHPOOL_DEFAULT_DEVICE_BASE };
 }

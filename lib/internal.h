@@ -125,11 +125,8 @@ void shpool_config_reload(void);
 
 /* ---- variables.c: their meaning.  The first call warns of unknown variables. ---- */
 
-/* $SHPOOL_ALLOCATOR; NULL if unset or empty. */
-const char *shpool_config_allocator(void);
-
-/* $SHPOOL_CACHE_DIR; NULL if unset or empty.  Longer than SHPOOL_PATH_BYTES: it was cut. */
-const char *shpool_config_cache_dir(void);
+/* Its value; NULL if unset or empty.  One of SHPOOL_PATH_BYTES and more was cut. */
+const char *shpool_config_value(size_t index);
 
 /* $SHPOOL_CACHE_BYTES, or its default; SHPOOL_ERR_SPEC: it is not a number. */
 shpool_status shpool_config_cache_bytes(uint64_t *bytes_p);
@@ -141,12 +138,6 @@ shpool_status shpool_config_binding(uint32_t *binding_p);
 
 /* The base of device/list that serves where a spec names none. */
 #define SHPOOL_DEFAULT_DEVICE_BASE "bins"
-
-/* $SHPOOL_DEVICE_ALLOCATOR; NULL if unset or empty. */
-const char *shpool_config_device_allocator(void);
-
-/* $SHPOOL_PLUGIN_PATH; as shpool_config_cache_dir(). */
-const char *shpool_config_plugin_path(void);
 
 /* SHPOOL_ERR_SPEC: a variable that every call depends on (SHPOOL_LOG_LEVEL) has a bad value. */
 shpool_status shpool_config_check(void);

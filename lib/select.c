@@ -170,7 +170,7 @@ static shpool_status read_spec(const char *variable, target *to)
 shpool_status shpool_select(const char *text, shpool_config *want, shpool_selection *selection_p)
 {
     target to = { .want = *want, .selection = { .origin = "spec", .text = text } };
-    const char *environment = shpool_config_allocator();
+    const char *environment = shpool_config_value(SHPOOL_VARIABLE_ALLOCATOR);
     shpool_status status;
 
     memset(selection_p, 0, sizeof(*selection_p));
@@ -194,5 +194,5 @@ shpool_status shpool_select(const char *text, shpool_config *want, shpool_select
 
 int shpool_selected(void)
 {
-    return shpool_config_allocator() != NULL;
+    return shpool_config_value(SHPOOL_VARIABLE_ALLOCATOR) != NULL;
 }

@@ -30,35 +30,15 @@ static void warn_of_unknown(void)
     }
 }
 
-static const char *value_of(size_t index)
+const char *shpool_config_value(size_t index)
 {
     warn_of_unknown();
     return shpool_config_variable(index).value;
 }
 
-const char *shpool_config_allocator(void)
-{
-    return value_of(SHPOOL_VARIABLE_ALLOCATOR);
-}
-
-const char *shpool_config_device_allocator(void)
-{
-    return value_of(SHPOOL_VARIABLE_DEVICE_ALLOCATOR);
-}
-
-const char *shpool_config_plugin_path(void)
-{
-    return value_of(SHPOOL_VARIABLE_PLUGIN_PATH);
-}
-
-const char *shpool_config_cache_dir(void)
-{
-    return value_of(SHPOOL_VARIABLE_CACHE_DIR);
-}
-
 shpool_status shpool_config_cache_bytes(uint64_t *bytes_p)
 {
-    const char *value = value_of(SHPOOL_VARIABLE_CACHE_BYTES);
+    const char *value = shpool_config_value(SHPOOL_VARIABLE_CACHE_BYTES);
 
     if (value == NULL) {
         value = shpool_config_variable(SHPOOL_VARIABLE_CACHE_BYTES).default_value;
@@ -72,7 +52,7 @@ shpool_status shpool_config_cache_bytes(uint64_t *bytes_p)
 
 shpool_status shpool_config_binding(uint32_t *binding_p)
 {
-    const char *value = value_of(SHPOOL_VARIABLE_BINDING);
+    const char *value = shpool_config_value(SHPOOL_VARIABLE_BINDING);
     const int position = (value != NULL) ? shpool_option_word(SHPOOL_BINDING_WORDS, value) : 0;
     char words[40];
     shpool_text text = shpool_text_make(words, sizeof(words));
@@ -88,7 +68,7 @@ shpool_status shpool_config_binding(uint32_t *binding_p)
 
 shpool_status shpool_config_check(void)
 {
-    const char *value = value_of(SHPOOL_VARIABLE_LOG_LEVEL);
+    const char *value = shpool_config_value(SHPOOL_VARIABLE_LOG_LEVEL);
     char detail[SHPOOL_ERROR_BYTES];
     shpool_text text;
 

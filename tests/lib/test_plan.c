@@ -142,7 +142,7 @@ static void test_bad_configurations(void **state)
     plan_fails("t_group", want, SHPOOL_ERR_INVALID, "threads_per_pool");
     want = want_of(32, 1024);
     want.flags = SHPOOL_FLAG_SPILL;
-    plan_fails("t_block", want, SHPOOL_ERR_INVALID, "flags is 0x4");
+    plan_fails("t_block", want, SHPOOL_ERR_INVALID, "flags is 4");
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(want.reserved); i++) {
         want = want_of(32, 1024);
         want.reserved[i] = 1;

@@ -163,7 +163,7 @@ static shpool_status link_all_ways(const void *kernel, size_t bytes, const reque
 {
     shpool_status status = link_once(kernel, bytes, asked, result);
 
-    if ((status == SHPOOL_OK) && (shpool_config_cache_dir() != NULL) &&
+    if ((status == SHPOOL_OK) && (shpool_config_value(SHPOOL_VARIABLE_CACHE_DIR) != NULL) &&
         (result->ms[SHPOOL_FROM_DISK] == 0)) {
         shpool_memory_clear(); /* as in another process; if it is not on disk, it is joined again */
         status = link_once(kernel, bytes, asked, result);
