@@ -147,6 +147,10 @@ static void test_fault_fails_the_nth(void **state)
     put(allocator, get(allocator, 1, NULL), NULL);
     assert_ok(shpool_device_set(allocator, "every", "1"));
     assert_int_equal(SHPOOL_ERR_NO_MEMORY, shpool_device_malloc(allocator, 1, NULL, &ptr));
+    assert_ok(shpool_device_set(allocator, "every", "0"));
+    assert_ok(shpool_device_set(allocator, "nth", "1")); /* counted from now on */
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY, shpool_device_malloc(allocator, 1, NULL, &ptr));
+    put(allocator, get(allocator, 1, NULL), NULL);
 }
 
 static void test_guard_sees_who_writes_outside(void **state)

@@ -154,6 +154,7 @@ arena_believes_any_mark|pools/test_arena|plain|test_void*|not so: |allocators/ar
 arena_keeps_a_dead_top|pools/test_arena|plain|test_*|not so: |allocators/arena/arena.h|/^SIMT_FN.*shpool_arena_back(/,/^}/s/if ((entry & SHPOOL_ARENA_HOLE) != 0) .*/if (0) {/
 arena_unlocks_relaxed|pools/test_lock|tsan|test_every_schedule_of_two*|data race|allocators/arena/arena.h|s/SHPOOL_ARENA_LOCK, 0, SIMT_RELEASE)/SHPOOL_ARENA_LOCK, 0, SIMT_RELAXED)/
 base_is_not_aligned|pools/test_geometry|plain|test_plans*|not so: |include/shpool/heap.h|/^SIMT_FN shpool_heap shpool_init(/,/^}/s/shpool_aligned_start(pool, simt_to_shared(base))/simt_to_shared(base)/
+option_words_count_from_nothing|lib/test_plan|plain|test_spec_wins*|!=|lib/options.c|s/row->low + (uint64_t)position/(uint64_t)position/
 plan_without_slack|pools/test_geometry|plain|test_plans*|fault: |lib/plan.c|s/return SHPOOL_SLACK_BYTES(pool->alignment) + /return /
 refusal_without_a_reason|pools/test_report|plain|test_every*|refusals|include/shpool/heap.h|s/^        heap.view.flags .= reason << SHPOOL_FLAG_REFUSED_SHIFT;.*//
 overflow_is_silent|pools/test_spill|plain|test_both*|!=|include/shpool/family.h|s/^        bytes = ~(size_t)0;/        return NULL;/
