@@ -33,9 +33,8 @@ sources_of() { # NAME
     options) echo tests/tools/fuzz_options_stubs.c tools/bench/block/options.c \
         tools/bench/compare.c tools/bench/list.c tools/bench/loadstore/loadstore.c \
         tools/bench/memory/memory.c tools/bench/names.c tools/bench/options.c \
-        tools/bench/plot/layout.c tools/bench/plot/look.c tools/bench/plot/plot.c \
-        tools/bench/trace/map.c tools/bench/trace/replay.c tools/message.c \
-        tools/options.c ;;
+        tools/bench/plot/plot.c tools/bench/trace/map.c tools/bench/trace/replay.c \
+        tools/message.c tools/options.c ;;
     results) echo tools/bench/column.c tools/bench/facts.c tools/bench/json.c tools/bench/list.c \
         tools/bench/names.c tools/bench/record.c tools/json.c "$tools" ;;
     trace) echo tools/bench/trace/file.c tools/bench/trace/life.c tools/bench/places.c "$tools" ;;
@@ -99,7 +98,8 @@ flags="-std=gnu11 -g1 -O1 -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/incl
         object=$(echo "${file#"$src"/}" | tr / _)
         echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/${object%.c}.o"
     done
-    for file in "$src"/lib/*.c "$src"/allocators/*/*.c "$src"/tests/pools/heap_model.c; do
+    for file in "$src"/lib/*.c "$src"/lib/link/*.c "$src"/allocators/*/*.c \
+        "$src"/tests/pools/heap_model.c; do
         echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/$(basename "$file" .c).o"
     done
     for file in "$src"/coalesce/*.c "$src"/coalesce/plan/*.c "$src"/coalesce/ptx/*.c; do

@@ -42,8 +42,8 @@ UNIT_TEST_WITH(test_specs_that_cannot_be_are_refused_with_what_would_work, start
     refused("bin", SHPOOL_ERR_NOT_FOUND, "did you mean \"bins\"");
     refused("nonsense", SHPOOL_ERR_NOT_FOUND, "there are: async, bins, buckets, simple, fault");
     refused("bins|stats", SHPOOL_ERR_SPEC, "is a base");
-    refused("bins:nth=3", SHPOOL_ERR_SPEC, "no key \"nth\"");
-    refused("bins:reuse=never", SHPOOL_ERR_SPEC, "same, done, wait");
+    refused("bins:nth=3", SHPOOL_ERR_SPEC, "unknown key \"nth\"; known keys: capacity");
+    refused("bins:reuse=never", SHPOOL_ERR_SPEC, "same, done or wait");
     refused("bins:capacity=much", SHPOOL_ERR_SPEC, "capacity=much");
     refused("limit|bins", SHPOOL_ERR_SPEC, "bytes=N");
     refused("log|bins", SHPOOL_ERR_SPEC, "file=PATH");
@@ -141,6 +141,10 @@ UNIT_TEST_WITH(test_fault_fails_the_nth, start, stop)
     put(allocator, get(allocator, 1, NULL), NULL);
     assert_ok(shpool_device_set(allocator, "every", "1"));
     assert_int_equal(SHPOOL_ERR_NO_MEMORY, shpool_device_malloc(allocator, 1, NULL, &ptr));
+    assert_ok(shpool_device_set(allocator, "every", "0"));
+    assert_ok(shpool_device_set(allocator, "nth", "1")); /* counted from now on */
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY, shpool_device_malloc(allocator, 1, NULL, &ptr));
+    put(allocator, get(allocator, 1, NULL), NULL);
 }
 
 UNIT_TEST_WITH(test_guard_sees_who_writes_outside, start, stop)

@@ -2,7 +2,7 @@
 /* Which variables a cubin has, also of one that is cut or damaged. */
 #include "tests/unit.h"
 
-#include "lib/cubin.h"
+#include "lib/link/cubin.h"
 #include "made_cubin.h"
 
 static size_t count_of(const void *data, size_t bytes, char *names, size_t room)

@@ -5,7 +5,7 @@
 
 #include <sys/mman.h>
 
-#include "lib/cache.h"
+#include "lib/link/cache.h"
 #include "made_cubin.h"
 #include "made_fat.h"
 
@@ -24,7 +24,6 @@ static shpool_allocator anyones;
 
 static int set_up_group(void **state)
 {
-    (void)state;
     several = fake_allocator("j_several", SHPOOL_SCOPE_BLOCK, 0);
     several.lto_ir = &for_75;
     none_old = fake_allocator("j_none_old", SHPOOL_SCOPE_BLOCK, 0);

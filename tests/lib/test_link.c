@@ -10,7 +10,6 @@ static shpool_allocator without_ir;
 
 static int register_fakes(void **state)
 {
-    (void)state;
     with_ir = fake_allocator("l_with", SHPOOL_SCOPE_BLOCK, 0);
     with_ir.lto_ir = &blob;
     without_ir = fake_allocator("l_without", SHPOOL_SCOPE_BLOCK, 0);

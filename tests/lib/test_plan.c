@@ -118,27 +118,33 @@ UNIT_TEST(test_spec_wins_over_want)
     assert_int_equal(pool.flags & 3u, SHPOOL_FLAG_CHECK);
     assert_int_equal(plan_ok("t_block:alignment=1K", want).alignment, 1024);
     assert_int_equal(plan_ok("t_block:alignment=0", want).alignment, 16);
+    want = want_of(64, 1024);
+    assert_int_equal(plan_ok("t_block:binding=linked", want).binding, SHPOOL_BINDING_LINKED);
+    assert_int_equal(plan_ok("t_block:binding=table", want).binding, SHPOOL_BINDING_TABLE);
+    want.payload_bytes = 1u << 30; /* the last size counts, and the program's does not */
+    assert_int_equal(plan_ok("t_block:total_bytes=1K,payload_bytes=2K", want).largest, 2048);
+    assert_true(plan_ok("t_block:payload_bytes=1G,total_bytes=2K", want).shared_bytes <= 2048);
 }
 
 UNIT_TEST(test_bad_configurations)
 {
-    shpool_config want = want_of(0, 1024);
+#define OF(_field, ...) { offsetof(shpool_config, _field), __VA_ARGS__ }
+    static const struct { size_t field; uint32_t value; const char *detail; } bad[] = {
+        OF(block_threads, 0, "block_threads is 0"), OF(block_threads, 1025, "1..1024"),
+        OF(block_threads, UINT32_MAX, "1..1024"), OF(threads_per_pool, 1025, "threads_per_pool"),
+        OF(flags, SHPOOL_FLAG_SPILL, "flags is 4"), OF(binding, 3, "_LINKED (2)"),
+        OF(spill, 4, "spill is 4"), OF(spill_blocks, 65537, "65536 blocks"),
+        OF(total_bytes, 1, "leave one of them 0"), OF(reserved[0], 1, "reserved[0]"),
+        OF(reserved[1], 1, "reserved[1]"), OF(reserved[2], 1, "reserved[2]"),
+        OF(reserved[3], 1, "reserved[3]"),
+    };
+#undef OF
 
-    plan_fails("t_block", want, SHPOOL_ERR_INVALID, "block_threads is 0");
-    want.block_threads = 1025;
-    plan_fails("t_block", want, SHPOOL_ERR_INVALID, "1..1024");
-    want.block_threads = UINT32_MAX;
-    plan_fails("t_block", want, SHPOOL_ERR_INVALID, "1..1024");
-    want = want_of(32, 1024);
-    want.threads_per_pool = 1025;
-    plan_fails("t_group", want, SHPOOL_ERR_INVALID, "threads_per_pool");
-    want = want_of(32, 1024);
-    want.flags = SHPOOL_FLAG_SPILL;
-    plan_fails("t_block", want, SHPOOL_ERR_INVALID, "flags is 0x4");
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(want.reserved); i++) {
-        want = want_of(32, 1024);
-        want.reserved[i] = 1;
-        plan_fails("t_block", want, SHPOOL_ERR_INVALID, "reserved");
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(bad); i++) {
+        shpool_config want = want_of(32, 1024);
+
+        memcpy((char *)&want + bad[i].field, &bad[i].value, sizeof(bad[i].value));
+        plan_fails("t_group", want, SHPOOL_ERR_INVALID, bad[i].detail);
     }
 }
 

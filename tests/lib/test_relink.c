@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "lib/cache.h"
+#include "lib/link/cache.h"
 #include "made_cubin.h"
 #include "made_fat.h"
 #include "tests/faults.h"
@@ -42,7 +42,6 @@ static made_row row_of(uint16_t kind)
 
 static int set_up_group(void **state)
 {
-    (void)state;
     plain = fake_allocator("r_plain", SHPOOL_SCOPE_BLOCK, 0);
     plain.lto_ir = &plain_blob;
     with_lto = fake_allocator("r_lto", SHPOOL_SCOPE_BLOCK, 0);

@@ -50,7 +50,8 @@ static const char *place_of(const trace_trial *t, const void *ptr, char text[24]
 {
     if (shpool_is_shared(ptr)) {
         (void)snprintf(text, 24, "0x%x",
-                       simt_to_shared(ptr) - simt_dynamic_base() - t->pool.area_bytes);
+                       simt_to_shared(ptr) - shpool_aligned_start(&t->pool, simt_dynamic_base()) -
+                           t->pool.area_bytes);
     } else {
         (void)snprintf(text, 24, "g0x%llx", (unsigned long long)(size_t)ptr);
     }

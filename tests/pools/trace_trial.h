@@ -57,6 +57,7 @@ static inline void trace_open(trace_trial *t, const char *allocator, const char 
     memset(&t->launch, 0, sizeof(t->launch));
     t->launch.block[0] = want->block_threads;
     t->launch.dynamic_bytes = t->pool.shared_bytes + 4096;
+    t->launch.static_bytes = 48; /* the base is not aligned as the pool is */
     t->logged = 0;
     t->log[0] = '\0';
 }

@@ -50,13 +50,13 @@ static void usage(FILE *to)
           "  --json[=FILE]           write the results as JSON, for plot and compare; without\n"
           "                          FILE to standard output, instead of the table\n"
           "  --csv[=FILE]            likewise as CSV; # lines say where and how it was measured\n"
-          "  --plot FILE             draw a chart: gnuplot draws .svg, .png and .pdf; .gp is its\n"
-          "                          script\n"
+          "  --plot FILE             draw a chart, by Python with matplotlib; the name ends in\n"
+          "                          .svg, .png or .pdf\n"
           "  --help, --version\n"
           "Ctrl-C ends the run and prints the rows so far.  A terminal shows the progress.\n"
           "Workloads:\n", to);
     for (i = 0; i < BENCH_COUNT; i++) {
-        fprintf(to, "  %-8s %s\n", bench_workload_names[i], bench_workload_summary(i));
+        fprintf(to, "  %-8s %s\n", bench_workload_at(i)->name, bench_workload_at(i)->summary);
     }
     bench_scopes(to);
     fputs("Exit status: 0; 1: a payload check or a row failed; 2: usage; 130: Ctrl-C\n", to);
