@@ -24,18 +24,10 @@ if [ ! -x "$clang" ] || [ ! -x "$opt" ]; then
 fi
 LLC=$llvm_bindir/llc
 export LLC CC
-work=$(mktemp -d) || exit 1
-trap 'rm -rf "$work"' EXIT
-failed=0
-
-result() { # STATUS TEXT
-    if [ "$1" = 0 ]; then
-        echo "PASS $2"
-    else
-        echo "FAIL $2"
-        failed=1
-    fi
-}
+# shellcheck source=tests/build/checks.sh
+. "$src/tests/build/checks.sh"
+# shellcheck source=tests/coalesce/decisions.sh
+. "$src/tests/coalesce/decisions.sh"
 
 # device OPTIONS SOURCE OUT.ll [FLAG...]: to IR for the GPU; OPTIONS of the pass, or none
 device() {
@@ -172,19 +164,17 @@ places() { # OPTIONS FLAG...: the findings' places
     [ "$(places lint,headers)" = "places.h:1:48 places.cu:2:64 " ]
 result $? "places and headers: $(places lint -g0), $(places lint), $(places lint,headers)"
 
-# ---- both routes make the same decisions ----
-# decisions: "kernel: accesses and bytes: decision", from remarks
-decisions() {
-    sed -n 's/^.*: remark: //p' | sed -e 's/ (measured.*//' -e 's/; in 1 loop.*//' -e 's/ \[.*//' |
-        sort
+# ---- both routes make the same decisions: nvcc.sh compares nvcc's with both.txt ----
+shortened() {
+    sed -e 's/ (measured.*//' -e 's/; in 1 loop.*//' -e 's/ \[.*//'
 }
 kernels=$(sed -n 's/^KERNEL \([a-z0-9_]*\)(.*/\1/p' "$src/tests/coalesce/both.cu")
-"$build/shpool-coalesce" lint -r "$src/tests/coalesce/both.ptx" | decisions >"$work/nvcc.txt"
+shortened <"$src/tests/coalesce/both.txt" >"$work/nvcc.txt"
 for kernel in $kernels; do
     grep "remark: $kernel: " "$work/remarks.txt"
-done | decisions >"$work/clang.txt"
-diff -u "$work/nvcc.txt" "$work/clang.txt" && [ "$(grep -c rewritten "$work/clang.txt")" = 23 ]
-result $? "nvcc's route and clang's decide alike about $(echo $kernels | wc -w) kernels"
+done | shortened | decisions >"$work/clang.txt"
+same "nvcc's route and clang's decide alike about $(echo $kernels | wc -w) kernels" \
+    "$work/nvcc.txt" "$work/clang.txt"
 
 # ---- files of IR and bitcode, by the tool ----
 tool() {
