@@ -16,10 +16,12 @@ check() { # TEXT COMMAND...
         echo "PASS $text"
     else
         echo "FAIL $text: $*"
-        head -5 "$work/out"
+        head -20 "$work/out"
         failed=1
     fi
 }
+
+not() { if "$@"; then return 1; else return 0; fi; }
 
 # expect STATUS TEXT COMMAND...: its exit status, and a regular expression that its output matches
 expect() {

@@ -58,7 +58,6 @@ release() { # [--trial]: into a new folder
     rm -rf "$work/to"
     sh packaging/release.sh "$@" "$work/to" --with-some=thing >"$work/said" 2>&1
 }
-not() { if "$@"; then return 1; else return 0; fi; }
 # refused WHAT TEXT [--trial]: it fails, says so, and leaves nothing; then the tree is whole again
 refused() {
     what=$1

@@ -90,8 +90,8 @@ for name in hand kept; do
     expect 0 '' ptxas -arch=sm_90 "$src/tests/coalesce/$name.ptx" -o out.cubin
 done
 if [ -x "$build/tests/coalesce/test_run" ]; then
-    top_srcdir=$src "$build/tests/coalesce/test_run" '*' "$work/suite.ptx" "$work/defects.ptx" \
-        "$work/both.ptx" >run 2>&1
+    top_srcdir=$src "$build/tests/coalesce/test_run" 'test_run*' \
+        "$work/suite.ptx" "$work/defects.ptx" "$work/both.ptx" >run 2>&1
     result $? "in the machine: $(grep -m 1 kernels run)" || tail -20 run
 else
     left_out="the machine: no CMocka"
