@@ -10,12 +10,6 @@ distcheck-hook:
 	$(SHELL) $(top_srcdir)/packaging/complete.sh $(top_srcdir) $(distdir)
 .PHONY: distcheck-hook
 
-# The reference that tests/build/abi.sh compares with.
-EXTRA_DIST += lib/libshpool.abi
-store-abi: libshpool.la
-	top_srcdir='$(top_srcdir)' $(SHELL) $(top_srcdir)/tests/build/abi.sh store
-.PHONY: store-abi
-
 # ---- make uninstall leaves no folder that make install made ----
 # Other packages use these folders too.  make install notes in the build folder which of them it
 # makes; without that note (another build folder) they stay.
