@@ -179,12 +179,12 @@ for picture in coalesce loadstore; do
 done
 check "loadstore: no lines between shapes" sh -c "! grep -q linespoints '$work/doc/loadstore.gp' &&
     ! grep 'using 2:[4-7]' '$work/doc/loadstore.gp' | grep -q 'with lines'"
-# the figures are those of the table in doc/performance.md, the page's and the picture's the same
+# the figures of the picture are those of the results
 awk '/^[a-z]/ { print $1, $2, $3 }' "$work/doc/coalesce.dat" >"$work/figures"
-awk -F ' *[|] *' '/^## /{ on = ($0 == "## Coalescing rewrite") }
-    on && NF > 7 { print $2, $3, $4 }' "$top_srcdir/doc/performance.md" | sort >"$work/table"
+sed -n 's/^ *"\([a-z0-9_]*\)": \[\([0-9]*\), \([0-9]*\), .*/\1 \2 \3/p' \
+    "$top_srcdir"/doc/results/h200.json | sort >"$work/table"
 check "coalesce: figures of seventeen kernels" test "$(wc -l <"$work/figures")" = 17
-check "coalesce: all are in doc/performance.md" \
+check "coalesce: all are in doc/results/h200.json" \
     test -z "$(sort "$work/figures" | comm -23 - "$work/table")"
 texts "$work/doc/coalesce.svg" >"$work/drawn"
 check "coalesce: factors over the bars" sh -c "grep -qx 8.1 '$work/drawn' &&
