@@ -14,9 +14,10 @@ LC_ALL=C
 export LC_ALL
 here=$(cd "$(dirname "$0")" && pwd)
 src=${top_srcdir:-$here/../..}
-man=$src/man
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-man.XXXXXX") || exit 99
 trap 'rm -rf "$tmp"' EXIT
+man=$tmp/man
+mkdir "$man" && cp "$src"/man/*.[17] man/*.3 "$man" || exit 99
 failed=0
 
 # same TEXT LEAST: the sorted lists $tmp/code and $tmp/page agree and have LEAST lines or more
@@ -41,16 +42,18 @@ names() { sed -n '/^\.Sh NAME/,/^\.Nd/s/^\.Nm \([^ ]*\)\( ,\)*$/\1/p' "$1"; }
 headers=$(cd "$src" && ls include/shpool/*.h include/shpool/*.cuh include/shpool/device/*.h \
     include/shpool/loadstore/*.cuh)
 # shellcheck disable=SC2086
-(cd "$src" && awk -f tests/build/prototypes.awk $headers) | tr -d ' ' | sort >"$tmp/code"
-awk -f "$src/tests/build/synopsis.awk" "$man"/*.3 | grep -v '^simt\.3 ' >"$tmp/synopsis"
-cut -d ' ' -f 3- "$tmp/synopsis" | sort >"$tmp/page"
-same "each public function, in one page, as in its header" 200
-
-cut -d ' ' -f 1,2 "$tmp/synopsis" | sort -u >"$tmp/code"
-for page in "$man"/*.3; do
-    [ "${page##*/}" = simt.3 ] || names "$page" | sed "s/^shpool:://; s/^/${page##*/} /"
+(cd "$src" && awk -f tests/build/prototypes.awk $headers) >"$tmp/prototypes"
+sed 's/^template <.*> \([a-z]\)/\1/; s/(.*//; s/.*[ *&]//' "$tmp/prototypes" | sort -u >"$tmp/code"
+for page in "$man"/shpool*.3 "$man"/simt_run.3; do
+    names "$page" | sed 's/^shpool:://'
 done | sort >"$tmp/page"
-same "NAME lists what SYNOPSIS declares" 200
+same "each public function, in the NAME of one page" 200
+
+# overloads in two headers are two
+wc -l <"$tmp/prototypes" >"$tmp/code"
+sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/p' "$man"/shpool*.3 "$man"/simt_run.3 |
+    grep -cE '^\.(Fn|Bd)' >"$tmp/page"
+same "each prototype, in a SYNOPSIS" 1
 
 # simt.h lists its functions in its first comment
 sed '/^#ifndef/,$d' "$src/include/shpool/simt.h" | grep -o 'simt_[a-z0-9_/]*([^)]*)' | sort -u |
@@ -143,7 +146,7 @@ else
 fi
 
 ls "$man"/*.[137] | sed 's,.*/,man/,' >"$tmp/code"
-grep -o 'man/[a-z_-]*\.[137]' "$man/man.mk" | sort -u >"$tmp/page"
+grep -o "man/[a-z_-]*\.[137]" "$src/man/man.mk" | sort -u >"$tmp/page"
 same "all pages are installed" 20
 
 if ! command -v mandoc >/dev/null; then
