@@ -39,7 +39,8 @@ man/prototypes: tests/build/prototypes.awk $(shpool_prototypes)
 	$(AM_V_GEN)$(MKDIR_P) man && \
 	$(AWK) -f $(srcdir)/tests/build/prototypes.awk $(shpool_prototypes) >$@
 man/%.3: man/%.3.in man/synopsis.awk man/prototypes
-	$(AM_V_GEN)$(AWK) -f $(srcdir)/man/synopsis.awk man/prototypes $< >$@ || { rm -f $@; exit 1; }
+	$(AM_V_GEN)$(AWK) -v simt=$(srcdir)/include/shpool/simt.h -f $(srcdir)/man/synopsis.awk \
+	  man/prototypes $< >$@ || { rm -f $@; exit 1; }
 
 # prints "PAGE NAME" for the names that have no page of their own; C++ ones have no link
 shpool_man_links = for page in $(man3_MANS); do \

@@ -2,11 +2,12 @@
 # NAME and SYNOPSIS of a manual page, from the prototypes of the headers:
 #
 #     awk -f tests/build/prototypes.awk HEADER... >PROTOTYPES
-#     awk -f man/synopsis.awk PROTOTYPES man/PAGE.3.in >man/PAGE.3
+#     awk -v simt=HEADER -f man/synopsis.awk PROTOTYPES man/PAGE.3.in >man/PAGE.3
 #
-# A line .\"! NAME... of the page stands for the prototypes of these functions, in mdoc; C++ stands in
-# literal displays.  Where a function is also a template, NAME is the function and NAME<> the
-# template.  shpool:: before a name is for NAME only.  Exit: 1: a name has no prototype.
+# A line .\"! NAME... of the page stands for the prototypes of these functions, in mdoc; C++ stands
+# in literal displays.  Where a function is also a template, NAME is the function and NAME<> the
+# template.  shpool:: before a name is for NAME only.  A line .\"simt stands for the functions that
+# the first comment of the header `simt` lists, by paragraphs.  Exit: 1: a name has no prototype.
 
 # the place after the brackets of template <...>
 function brackets(text,    at, c, depth) {
@@ -89,6 +90,51 @@ FNR == NR {
             failed = 1
         }
     }
+    next
+}
+
+# the functions of a paragraph, its first words as the heading
+function give_listed(    i, line, name) {
+    for (i = 1; i <= listed_count; i++) {
+        name = listed_name[i]
+        sub(/\(\)$/, "", name)
+        if (name in full) continue # mentioned without its arguments
+        if (line == "") text[++lines] = ".Ss " heading "\n.Bd -literal -compact"
+        if (length(line) + length(listed_name[i]) > 72) {
+            text[++lines] = line
+            line = ""
+        }
+        line = line (line == "" ? "" : "  ") listed_name[i]
+    }
+    if (line != "") text[++lines] = line "\n.Ed"
+    listed_count = 0
+}
+
+# twice: at first the names that have arguments
+function list_simt(pass,    line, name, old) {
+    while ((getline line <simt) > 0 && line !~ /^#ifndef/) {
+        if (pass == 2 && old == " *" && line ~ /^ \* [A-Za-z]/) {
+            give_listed()
+            heading = substr(line, 4)
+            sub(/ *[.:,(].*| that .*/, "", heading)
+        }
+        old = line
+        while (match(line, /simt_[a-z0-9_\/]*\([^)]*\)/)) {
+            name = substr(line, RSTART, RLENGTH)
+            line = substr(line, RSTART + RLENGTH)
+            if (pass == 1 && name !~ /\(\)$/) full[substr(name, 1, index(name, "(") - 1)] = 1
+            if (pass == 2 && name != "simt_run()" && !seen[name]++) {
+                listed_name[++listed_count] = name
+            }
+        }
+    }
+    if (pass == 2) give_listed()
+    close(simt)
+}
+
+/^\.\\"simt/ {
+    list_simt(1)
+    list_simt(2)
     next
 }
 
