@@ -10,7 +10,7 @@ measure runs the commands of packaging/performance.in on a GPU, in the folder of
 with CUDA [.], and stores what they print in doc/results.  It stops after --minutes; the next call
 measures the tables that are missing.  Another commit or driver begins anew, and so does --again;
 --commit names the commit where there is no .git.  Where something is missing that a table needs
-(PyTorch, an installed shpool), it names the table.
+(PyTorch, a shpool that is installed into build/prefix or known to pkg-config), it names the table.
 commands prints them.  write makes doc/performance.md of performance.in and the results, and puts
 new figures in the place of those in PAGES that were results of the last commit.  check says where
 the page differs, and which figures of PAGES are not results: these need a new sentence.
@@ -20,13 +20,13 @@ In performance.in a table is the block of its commands, and a comment that says 
 
     <!-- NAME: head A | B; row {field} | {field}; column {field}; cell FIELD ... -->
 
-The commands' output gives records with fields: the rows of JSON, the lines of CSV, or, with `line`,
-the named groups of regular expressions: of `line`, of each match of `each` in the rest of the line,
-and of the latest line that `state` matched.  row and column are the place of a record's cell, which
-shows the first of the fields that has a value; with `cell a | b` there are two columns, a and b.
-A record counts if `only` is found in "field=value, field=value, ".  Of several records with the
-same place, `take` is max, range or last [last].  Figures below 100 have `digits` [3].  The page has
-the rows in which `show` is found; doc/results has all.
+The commands' output gives records with fields: the lines of CSV, each below its header, or, with
+`line`, the named groups of regular expressions: of `line`, of each match of `each` in the rest of
+the line, and of the latest line that `state` matched.  row and column are the place of a record's
+cell, which shows the first of the fields that has a value; with `cell a | b` there are two columns,
+a and b.  A record counts if `only` is found in "field=value, field=value, ".  Of several records
+with the same place, `take` is max, range or last [last].  Figures below 100 have `digits` [3].  The
+page has the rows in which `show` is found; doc/results has all.
 """
 import argparse
 import csv
@@ -49,10 +49,10 @@ UNITS = r"(?:ms|ns|cycles|GB/s|Gop/s|million pairs|inline|linked|by table)\b"
 MEASURED = re.compile(rf"({NUMBER}(?:(?: to |, | and | or ){NUMBER})*) {UNITS}")
 # numbers of two digits and more in a row that names its section, except for sizes
 WHERE = re.compile(r"(?<![\d.])(?:\d+\.\d+|\d{2,})(?![\d.]*\d| (?:[KM]iB|bytes|threads|words)\b)")
-# what a shell of the commands defines: shpool-bench answers in JSON, except memory, which has CSV
+# what a shell of the commands defines: shpool-bench answers in CSV
 SHELL = """set -e
 shpool-bench() {
-    case $1 in memory) command shpool-bench "$@" ;; *) command shpool-bench "$@" --json ;; esac
+    case $1 in memory) command shpool-bench "$@" ;; *) command shpool-bench "$@" --csv ;; esac
 }
 """
 
@@ -98,17 +98,24 @@ def of_text(text, table):
             yield {**state, **found.groupdict()}
 
 
-def records(text, table):
-    """The records that the commands printed."""
-    if table.get("line"):
-        yield from of_text(text, table)
-    elif text.startswith("{"):
-        while text:
-            document, end = json.JSONDecoder().raw_decode(text)
-            text = text[end:].lstrip()
-            yield from document["rows"]
-    else:
-        yield from csv.DictReader(x for x in text.splitlines() if not x.startswith("#"))
+def number(text):
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            pass
+    return text
+
+
+def of_csv(text):
+    header, begins = [], True
+    for line in text.splitlines():
+        if line.startswith("#"):
+            begins = True
+        elif begins:
+            header, begins = next(csv.reader([line])), False
+        else:
+            yield dict(zip(header, map(number, next(csv.reader([line])))))
 
 
 def with_more(record):
@@ -117,6 +124,8 @@ def with_more(record):
         record["option"] = record["spec"].partition(":")[2] or "plain"
         record["kib"] = record["payload_bytes"] / 1024
         record["pairs"] = record["gops"] and 500 * record["gops"]  # millions, of malloc and free
+    if "vt" in record:
+        record["values"] = record["vt"]
     return record
 
 
@@ -152,7 +161,7 @@ def run(commands, build, seconds):
 
     commands = re.sub(r"(?<![\w./])(?:tests|examples)/[\w./-]+\.\w+", path, commands)
     env = dict(os.environ, PATH=build + ":" + os.environ["PATH"])
-    for name, folder in {"PYTHONPATH": "python",
+    for name, folder in {"PYTHONPATH": "python", "LD_LIBRARY_PATH": "build/prefix/lib",
                          "PKG_CONFIG_PATH": "build/prefix/lib/pkgconfig"}.items():
         env[name] = os.path.join(TOP, folder) + ":" + env.get(name, "")
     return subprocess.run(["bash", "-c", SHELL + commands], cwd=build, env=env, timeout=seconds,
@@ -167,7 +176,8 @@ def git(*command):
 
 def origin(build, commit):
     """Of what, where and when.  Changed pages and results do not make another commit."""
-    facts = json.loads(run("shpool-bench --device cuda --workload pairs -i 10", build, 60))
+    text = run("shpool-bench --device cuda --workload pairs -i 10", build, 60)
+    facts = dict(re.findall("^# (\\w+): (.*)$", text, re.M))
     nvcc = run("nvcc --version", build, 60)
     changed = git("status", "--porcelain", "-uno", "--", ".", ":!doc")
     return {"device": facts["device"], "driver": facts["driver"], "version": facts["version"],
@@ -195,7 +205,8 @@ def measure(args):
         left = 60 * args.minutes - (time.monotonic() - begin)
         found = {"columns": [], "rows": {}}
         try:
-            for record in records(run(table.commands, build, max(left, 1)), table):
+            text = run(table.commands, build, max(left, 1))
+            for record in of_text(text, table) if table.get("line") else of_csv(text):
                 place(found, table, with_more(record))
             if not found["rows"]:
                 raise OSError("nothing was found in what it printed")
