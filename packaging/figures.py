@@ -26,7 +26,8 @@ the line, and of the latest line that `state` matched.  row and column are the p
 cell, which shows the first of the fields that has a value; with `cell a | b` there are two columns,
 a and b.  A record counts if `only` is found in "field=value, field=value, ".  Of several records
 with the same place, `take` is max, range or last [last].  Figures below 100 have `digits` [3].  The
-page has the rows in which `show` is found; doc/results has all.
+page has the rows in which `show` is found; doc/results has all.  Without a head there is no table:
+the commands write a file into $RESULTS, doc/results, from which a picture is drawn.
 """
 import argparse
 import csv
@@ -42,7 +43,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TEMPLATE, PAGE = "packaging/performance.in", "doc/performance.md"
 PAGES = ["README.md", "doc/CHOOSING.md", "doc/EXAMPLES.md", "doc/PERSISTENT.md", PAGE]
 TABLE = re.compile(r"(?P<commands>(?:^    .*\n)+)\n"
-                   r"<!-- (?P<name>\w+): (?P<text>(?:.|\n)*?) -->\n", re.M)
+                   r"<!-- (?P<name>\w+):(?P<text>(?:.|\n)*?) -->\n", re.M)
 ORIGIN = re.compile(r"<!-- results (\S+) -->")
 NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 UNITS = r"(?:ms|ns|cycles|GB/s|Gop/s|million pairs|inline|linked|by table)\b"
@@ -64,10 +65,10 @@ def read(path):
 
 class Table:
     def __init__(self, match):
-        parts = re.sub(r"\s+", " ", match["text"]).split("; ")
+        parts = re.sub(r"\s+", " ", match["text"]).strip().split("; ")
         self.name = match["name"]
         self.commands = re.sub("^    ", "", match["commands"], flags=re.M)
-        self.fields = dict(part.split(" ", 1) for part in parts)
+        self.fields = dict(part.split(" ", 1) for part in parts if part)
 
     def get(self, key, default=""):
         return self.fields.get(key, default)
@@ -160,7 +161,8 @@ def run(commands, build, seconds):
         return match[0] if os.path.exists(here) else os.path.join(TOP, match[0])
 
     commands = re.sub(r"(?<![\w./])(?:tests|examples)/[\w./-]+\.\w+", path, commands)
-    env = dict(os.environ, PATH=build + ":" + os.environ["PATH"])
+    env = dict(os.environ, PATH=build + ":" + os.environ["PATH"],
+               RESULTS=os.path.join(TOP, "doc", "results"))
     for name, folder in {"PYTHONPATH": "python", "LD_LIBRARY_PATH": "build/prefix/lib",
                          "PKG_CONFIG_PATH": "build/prefix/lib/pkgconfig"}.items():
         env[name] = os.path.join(TOP, folder) + ":" + env.get(name, "")
@@ -207,8 +209,9 @@ def measure(args):
         try:
             text = run(table.commands, build, max(left, 1))
             for record in of_text(text, table) if table.get("line") else of_csv(text):
-                place(found, table, with_more(record))
-            if not found["rows"]:
+                if table.fields:
+                    place(found, table, with_more(record))
+            if table.fields and not found["rows"]:
                 raise OSError("nothing was found in what it printed")
         except (OSError, subprocess.SubprocessError, ValueError, KeyError) as reason:
             missing.append(table.name)
@@ -241,6 +244,8 @@ def cell(value):
 
 
 def filled(table, results):
+    if not table.fields:
+        return ""
     found = results["tables"].get(table.name)
     head = f"| {table.name}: {table.get('head')} |"
     if found is None:
