@@ -257,15 +257,15 @@ def filled(table, results):
 
 
 def origin_text(results):
-    """Where all was measured, and what was not."""
+    """Where and when, and which tables are of another run."""
     others = {}
     for name, table in results["tables"].items():
         others.setdefault(table.get("measured"), []).append(name)
-    text = ("{device}, driver {driver}, CUDA {toolkit}, {date}, version {version}, commit {commit}"
+    text = ("{device}, driver {driver}, CUDA {toolkit}, {date}, version {version}, commit {commit}."
             .format(**results))
-    for mark, names in others.items():
-        text += f"; {', '.join(names)}: {mark}" if mark else ""
-    return textwrap.fill(text + ".", 100, break_on_hyphens=False)
+    marks = [f"{', '.join(names)} ({mark})" for mark, names in others.items() if mark]
+    text += f" Tables of earlier runs: {'; '.join(marks)}." if marks else ""
+    return textwrap.fill(text, 100, break_on_hyphens=False)
 
 
 def written():
@@ -353,6 +353,8 @@ def check():
         failed.append(f"only {count} figures were found")
     for line in failed:
         print("FAIL", line)
+    if not failed:
+        print(f"PASS {count} figures of the pages are results")
     return bool(failed)
 
 
