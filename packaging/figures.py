@@ -51,8 +51,7 @@ MEASURED = re.compile(rf"({NUMBER}(?:(?: to |, | and | or ){NUMBER})*) {UNITS}")
 # numbers of two digits and more in a row that names its section, except for sizes
 WHERE = re.compile(r"(?<![\d.])(?:\d+\.\d+|\d{2,})(?![\d.]*\d| (?:[KM]iB|bytes|threads|words)\b)")
 # what a shell of the commands defines: shpool-bench answers in CSV
-SHELL = """set -e
-shpool-bench() {
+SHELL = """shpool-bench() {
     case $1 in memory) command shpool-bench "$@" ;; *) command shpool-bench "$@" --csv ;; esac
 }
 """
@@ -132,6 +131,11 @@ def with_more(record):
 
 def place(found, table, record):
     """Put a record's cells into the table that was found so far."""
+    if record.get("state") == "failed" or record.get("errors") not in (None, "", 0):
+        print(f"{table.name}: left out: {record.get('spec')}, {record.get('note')}",
+              file=sys.stderr)
+    if record.get("state", "measured") != "measured" or record.get("errors") not in (None, "", 0):
+        return
     if not re.search(table.get("only"), "".join(f"{k}={v}, " for k, v in record.items())):
         return
     choices = [choice.split() for choice in table.get("cell").split(" | ")]
@@ -154,8 +158,9 @@ def place(found, table, record):
         cells[column] = value
 
 
-def run(commands, build, seconds):
-    """What a shell prints, in the build folder; of files that are not there it takes the source."""
+def run(commands, build, seconds, strict=True):
+    """What a shell prints, in the build folder; of files that are not there it takes the source.
+    strict: a command that fails is an error."""
     def path(match):
         here = os.path.join(build, match[0])
         return match[0] if os.path.exists(here) else os.path.join(TOP, match[0])
@@ -166,8 +171,8 @@ def run(commands, build, seconds):
     for name, folder in {"PYTHONPATH": "python", "LD_LIBRARY_PATH": "build/prefix/lib",
                          "PKG_CONFIG_PATH": "build/prefix/lib/pkgconfig"}.items():
         env[name] = os.path.join(TOP, folder) + ":" + env.get(name, "")
-    return subprocess.run(["bash", "-c", SHELL + commands], cwd=build, env=env, timeout=seconds,
-                          stdout=subprocess.PIPE, text=True, check=True).stdout
+    return subprocess.run(["bash", "-ec" if strict else "-c", SHELL + commands], cwd=build, env=env,
+                          timeout=seconds, stdout=subprocess.PIPE, text=True, check=strict).stdout
 
 
 def git(*command):
@@ -207,7 +212,9 @@ def measure(args):
         left = 60 * args.minutes - (time.monotonic() - begin)
         found = {"columns": [], "rows": {}}
         try:
-            text = run(table.commands, build, max(left, 1))
+            # a row of CSV says itself whether it is right
+            text = run(table.commands, build, max(left, 1), strict="cell" not in table.fields or
+                       "line" in table.fields)
             for record in of_text(text, table) if table.get("line") else of_csv(text):
                 if table.fields:
                     place(found, table, with_more(record))
