@@ -33,9 +33,8 @@ sources_of() { # NAME
     options) echo tests/tools/fuzz_options_stubs.c tools/bench/block/options.c \
         tools/bench/compare.c tools/bench/list.c tools/bench/loadstore/loadstore.c \
         tools/bench/memory/memory.c tools/bench/names.c tools/bench/options.c \
-        tools/bench/plot/layout.c tools/bench/plot/look.c tools/bench/plot/plot.c \
-        tools/bench/trace/map.c tools/bench/trace/replay.c tools/message.c \
-        tools/options.c ;;
+        tools/bench/plot/plot.c tools/bench/trace/map.c tools/bench/trace/replay.c \
+        tools/message.c tools/options.c ;;
     results) echo tools/bench/column.c tools/bench/facts.c tools/bench/json.c tools/bench/list.c \
         tools/bench/names.c tools/bench/record.c tools/json.c "$tools" ;;
     trace) echo tools/bench/trace/file.c tools/bench/trace/life.c tools/bench/places.c "$tools" ;;

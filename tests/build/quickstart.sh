@@ -33,7 +33,7 @@ END
 stub "$work/tree/configure" <<'END'
 cp "${0%/configure}/bench" shpool-bench && echo 'all:' >Makefile
 END
-for tool in gcc g++ autoconf automake libtoolize gnuplot xmllint mandoc nvidia-smi nvcc \
+for tool in gcc g++ autoconf automake libtoolize xmllint mandoc nvidia-smi nvcc \
     apt-cache; do
     stub "$work/bin/$tool" <<'END'
 exit 1

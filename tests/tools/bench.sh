@@ -360,8 +360,8 @@ expect 0 '^# payload_bytes differs: A none; B 4096, 8192$' $bench compare "$work
 # commanded WORDS...: a.json of a command with these at its end; their quotes as in JSON
 commanded() { sed "s|^  \"command\": \".*\"|  \"command\": \"shpool-bench -i 5 $*\"|" "$quiet"; }
 commanded >"$work/plain.json"
-for words in --json=after.json --json "--csv='my results.csv'" '--plot chart.gp' \
-    --plot=chart.gp "--plot 'a chart.svg' --csv" '--js=x --pl y'; do
+for words in --json=after.json --json "--csv='my results.csv'" '--plot chart.svg' \
+    --plot=chart.svg "--plot 'a chart.svg' --csv" '--js=x --pl y'; do
     commanded "$words" >"$work/words.json"
     expect 0 ' 108 same;' $bench compare "$work/plain.json" "$work/words.json"
     check "where results go is no other command: $words" \
@@ -374,7 +374,7 @@ done
 check "a quoted name" grep -qF "it'\\\\''s after" "$work/it's after.json"
 check "is read, too" sh -c '! "$1" compare "$2" "$3" | grep "other command"' - $bench \
     "$work/before.json" "$work/it's after.json"
-for words in '-s 9' '--plot chart.gp --skip null' '--json pairs' '--threads=--json'; do
+for words in '-s 9' '--plot chart.svg --skip null' '--json pairs' '--threads=--json'; do
     commanded "$words" >"$work/words.json"
     expect 0 "^# command differs: A shpool-bench -i 5 *; B shpool-bench -i 5 $words\$" \
         $bench compare "$work/plain.json" "$work/words.json"

@@ -47,7 +47,6 @@ if "$build/shpool-info" --json archs >/dev/null 2>&1 &&
     $build/$run --workload pairs --json="$work/read.json" >/dev/null 2>&1; then
     before=$(fail_at=0 fail_on= && attempt shpool-bench --version && cat "$work/count")
     sweep '' shpool-bench compare "$work/read.json" "$work/read.json"
-    sweep plot.gp shpool-bench plot "$work/read.json" -o plot.gp
     before=0
 fi
 

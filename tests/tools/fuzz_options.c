@@ -4,7 +4,7 @@
  *
  * The input is words, one a line; the first may be a command, as in bench.c.  Each point of a sweep
  * is within the limits of its options.  The linker puts the wrappers below in place of
- * bench_parse(), after which a command stops, and of bench_plot_check(), which starts gnuplot. */
+ * bench_parse(), after which a command stops, and of bench_plot_check(), which starts Python. */
 #include "tests/fuzz.h"
 
 #include "tools/bench/block/block.h"

@@ -172,7 +172,8 @@ static void test_the_table_of_loadstore_says_where_it_is_from(void **state)
                 "1048576 bytes read and as many written, median of 9 launches, waves 0\n# driver ");
     assert_said(", CUDA runtime 12.8; clocks: SM at most 1401 MHz, memory at most 1848 MHz; 20");
     assert_said("Z\n# shpool-bench loadstore --bytes 1M --function 'it'\\''s'\nfunction ");
-    assert_said("\nglobal_to_reg ");
+    assert_said("\nglobal_to_reg            elements         4  256   7 read           3000.0   "
+                "75.0 striped          2000.0  1.500   32      0\n");
     assert_int_equal(times_said("Fake 0"), 1);
 }
 
@@ -182,7 +183,7 @@ static void test_csv_of_loadstore_says_where_it_is_from(void **state)
     assert_int_equal(run(bench_loadstore, "--csv --waves 3"), 0);
     assert_origin_lines("Fake 0", "shpool-bench loadstore --csv --waves 3");
     assert_said("\n# bytes: 1073741824\n# repeats: 9\n# waves: 3\nfunction,path,");
-    assert_said("\nglobal_to_reg,\"elements\",4,256,7,read,3000.0,");
+    assert_said("\nglobal_to_reg,elements,4,256,7,read,3000,4000,75,striped,2000,1.5,32,0,0,\n");
 }
 
 static void test_json_of_loadstore_says_where_it_is_from(void **state)
@@ -201,6 +202,8 @@ static void test_json_of_loadstore_says_where_it_is_from(void **state)
     assert_said("Z\",\n  \"command\": \"shpool-bench loadstore --json --repeats 11\",\n"
                 "  \"bytes\": 1073741824,\n  \"repeats\": 11,\n  \"waves\": 0,\n  \"rows\": [");
     assert_said("\"function\": \"global_to_reg\"");
+    assert_said("\"device_copy_gbs\": 4000.0,\n      \"copy_percent\": 75.0,\n"
+                "      \"cub_mode\": \"striped\"");
 }
 
 static void test_lists_of_loadstore_add_up(void **state)

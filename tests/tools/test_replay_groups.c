@@ -359,6 +359,37 @@ static void test_failures_are_those_recorded(void **state)
     assert_true(failures > 10);
 }
 
+/* Requesters, in messages and pictures. */
+static void test_names(void **state)
+{
+    static const struct {
+        uint32_t thread;
+        uint32_t members;
+        uint32_t threads;
+        const char *name;
+    } rows[] = {
+        { 0, 1, 1, "thread 0" },           { 1023, 1, 1024, "thread 1023" },
+        { 32, 32, 64, "warp 1" },          { 32, 8, 40, "warp 1" },
+        { 32, 7, 40, "lanes 0-6 of warp 1" }, { 8, 8, 64, "lanes 8-15 of warp 0" },
+        { 30, 2, 64, "lanes 30-31 of warp 0" }, { 0, 20, 20, "warp 0" },
+        { 5, 32, 64, "warp 0" },           { 62, 8, 64, "lanes 24-31 of warp 1" },
+        { 39, 4, 40, "lanes 4-7 of warp 1" }, { 0, 33, 33, "the block" },
+        { 3, 1024, 1024, "the block" },    { 32, 31, 1024, "lanes 0-30 of warp 1" },
+    };
+    char name[TRACE_WHO_BYTES];
+
+    (void)state;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        const trace_threads who = trace_threads_of(rows[i].thread, rows[i].members,
+                                                   rows[i].threads);
+
+        assert_string_equal(trace_who(rows[i].thread, rows[i].members, rows[i].threads, name),
+                            rows[i].name);
+        assert_true(who.first + who.count <= rows[i].threads);
+        assert_int_equal(who.count, rows[i].members);
+    }
+}
+
 #define TRIAL(_test) cmocka_unit_test_setup_teardown(_test, make_path, remove_path)
 
 int main(int argc, char **argv)
@@ -373,6 +404,7 @@ int main(int argc, char **argv)
         TRIAL(test_groups_that_overlap),
         TRIAL(test_pools_of_groups),
         TRIAL(test_failures_are_those_recorded),
+        cmocka_unit_test(test_names),
     };
 
     if (argc > 1) {

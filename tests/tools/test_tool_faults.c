@@ -48,6 +48,7 @@ static int run(command *what, const char *words)
     char     *argv[16] = {NULL};
     int       argc     = 0;
     const int nowhere  = open("/dev/null", O_WRONLY);
+    const int said     = open("said", O_WRONLY | O_CREAT | O_TRUNC, 0600);
     const int out      = dup(STDOUT_FILENO);
     const int err      = dup(STDERR_FILENO);
     int       status;
@@ -58,7 +59,7 @@ static int run(command *what, const char *words)
     }
     fflush(stdout);
     (void)dup2(nowhere, STDOUT_FILENO);
-    (void)dup2(nowhere, STDERR_FILENO);
+    (void)dup2(said, STDERR_FILENO);
     optind      = 0; /* GNU: restart */
     allocations = 0;
     status      = what(argc, argv);
@@ -67,8 +68,21 @@ static int run(command *what, const char *words)
     (void)dup2(err, STDERR_FILENO);
     (void)close(out);
     (void)close(err);
+    (void)close(said);
     (void)close(nowhere);
     return status;
+}
+
+static size_t text_of(const char *name, char *text, size_t room)
+{
+    FILE  *file = fopen(name, "r");
+    size_t bytes;
+
+    assert_non_null(file);
+    bytes = fread(text, 1, room, file);
+    assert_int_equal(fclose(file), 0);
+    assert_true(bytes < room);
+    return bytes;
 }
 
 static unsigned files(void)
@@ -170,8 +184,40 @@ static void test_plot(void **state)
     if (!bench_has_json()) {
         skip();
     }
-    sweep_allocations(bench_plot, "results.json -o chart.gp", "chart.gp");
-    sweep_writes(bench_plot, "results.json -o chart.gp", "chart.gp");
+    sweep_allocations(bench_plot, "results.json -o chart.svg", "chart.svg");
+    sweep_writes(bench_plot, "results.json -o chart.svg", "chart.svg");
+}
+
+/* No Python, none with matplotlib, one that prints nothing, one that fails: stderr says it. */
+static void test_no_picture(void **state)
+{
+    static const struct {
+        const char *script;
+        const char *said;
+    } rows[] = {
+        {NULL, "there is no python3 on PATH; install the package python3-matplotlib"},
+        {"#!/bin/sh\nexit 3\n", "there is no matplotlib; install the package python3-matplotlib"},
+        {"#!/bin/sh\nexit 0\n", "map.svg: Python did not draw it (exit status 126)"},
+        {"#!/bin/sh\necho a; exit 5\n", "map.svg: Python did not draw it (exit status 5)"},
+    };
+    char text[1024] = "";
+
+    (void)state;
+    assert_int_equal(setenv("PATH", ".", 1), 0);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        put_old("map.svg");
+        (void)unlink("python3");
+        if (rows[i].script != NULL) {
+            put_text("python3", rows[i].script, strlen(rows[i].script));
+            assert_int_equal(chmod("python3", 0700), 0);
+        }
+        assert_int_equal(run(bench_map, "--svg map.svg trace"), 1);
+        text[text_of("said", text, sizeof(text) - 1)] = '\0';
+        if (strstr(text, rows[i].said) == NULL) {
+            fail_msg("no \"%s\" in: %s", rows[i].said, text);
+        }
+        assert_true(is_old("map.svg"));
+    }
 }
 
 static void test_compare(void **state)
@@ -209,18 +255,6 @@ static int put_results(const char *name)
     assert_int_equal(fclose(file), 0);
     bench_results_clear(&results);
     return status;
-}
-
-static size_t text_of(const char *name, char *text, size_t room)
-{
-    FILE  *file = fopen(name, "r");
-    size_t bytes;
-
-    assert_non_null(file);
-    bytes = fread(text, 1, room, file);
-    assert_int_equal(fclose(file), 0);
-    assert_true(bytes < room);
-    return bytes;
 }
 
 /* Results that lack a row or a member would be read as others. */
@@ -264,13 +298,19 @@ static int start(void **state)
         return -1;
     }
     put_text("trace", handed_text, strlen(handed_text));
+    put_text("python3", "#!/bin/sh\nexec cat\n", 19); /* a picture is its data */
+    put_text("said", "", 0);
+    if ((chmod("python3", 0700) != 0) || (setenv("PATH", ".:/usr/bin:/bin", 1) != 0)) {
+        return -1;
+    }
     (void)put_results("results.json"); /* a build without JSON skips its readers */
     return 0;
 }
 
 static int stop(void **state)
 {
-    static const char *const names[] = {"trace", "results.json", "map.svg", "chart.gp"};
+    static const char *const names[] = {"trace", "results.json", "map.svg", "chart.svg",
+                                        "python3", "said"};
 
     (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(names); i++) {
@@ -287,6 +327,7 @@ int main(void)
         cmocka_unit_test(test_plot),
         cmocka_unit_test(test_compare),
         cmocka_unit_test(test_results_are_whole_or_refused),
+        cmocka_unit_test(test_no_picture), /* the last one that draws */
     };
 
     return cmocka_run_group_tests(tests, start, stop);

@@ -154,7 +154,7 @@ quick='loadstore --bytes 1M --type-bytes 4 --function global_to_global'
 # shellcheck disable=SC2086
 if $bench $quick >/dev/null 2>&1; then
     expect 0 '^global_to_global  *automatic' $bench $quick
-    expect 0 '^global_to_global,"automatic",4,' $bench $quick --csv
+    expect 0 '^global_to_global,automatic,4,' $bench $quick --csv
     expect 0 "^# command: shpool-bench $quick --csv\$" $bench $quick --csv
     expect 0 '^# device: .* (sm_[0-9]*, [0-9]* SMs, CUDA driver ' $bench $quick --csv
     expect 0 '^# clocks: SM at most [1-9][0-9]* MHz, memory at most [1-9]' \

@@ -2,7 +2,6 @@ bin_PROGRAMS += shpool-bench
 shpool_bench_SOURCES = \
 	tools/bench/bench.c \
 	tools/bench/column.c \
-	tools/bench/colours.h \
 	tools/bench/column.h \
 	tools/bench/command.c \
 	tools/bench/command.h \
@@ -18,14 +17,14 @@ shpool_bench_SOURCES = \
 	tools/bench/names.h \
 	tools/bench/options.c \
 	tools/bench/options.h \
+	tools/bench/picture.c \
+	tools/bench/picture.h \
 	tools/bench/places.c \
 	tools/bench/places.h \
 	tools/bench/progress.c \
 	tools/bench/progress.h \
 	tools/bench/record.c \
 	tools/bench/record.h \
-	tools/bench/text.c \
-	tools/bench/text.h \
 	$(shpool_json_sources) \
 	$(shpool_tool_sources)
 shpool_bench_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
@@ -35,7 +34,16 @@ shpool_bench_SOURCES += tools/bench/gpu.cu
 else
 shpool_bench_SOURCES += tools/bench/no_cuda.c
 endif
-nodist_shpool_bench_SOURCES =
+nodist_shpool_bench_SOURCES = tools/bench/draw.c
+# what draws pictures is inside the tool, which passes it to Python
+EXTRA_DIST += tools/bench/draw.py
+tools/bench/draw.c: tools/bench/draw.py
+	@$(MKDIR_P) $(@D)
+	$(AM_V_GEN){ echo '#include "tools/bench/picture.h"'; \
+	  echo 'const char bench_picture_program[] = {'; \
+	  od -An -v -tu1 $(top_srcdir)/tools/bench/draw.py | \
+	    sed 's/  *\([0-9][0-9]*\)/\1,/g' && echo '0};'; } >$@-t && mv -f $@-t $@
+MOSTLYCLEANFILES += tools/bench/draw.c
 # objects that are made by rules of their own
 shpool_bench_objects = $(shpool_bench_inline)
 include tools/bench/block/block.mk

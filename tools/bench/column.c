@@ -9,7 +9,7 @@
 #include "lib/internal.h"
 #include "column.h"
 
-#define FACT_BYTES 1024 /* the longest is a command line */
+#define CELL_BYTES 4096 /* the longest: a note, a series of BENCH_REPEATS numbers */
 
 /* ---- as text ---- */
 
@@ -23,6 +23,10 @@ void bench_cell(const bench_column *column, const void *record, char *text, size
     switch (column->kind) {
     case BENCH_TEXT:
         shpool_text_add(&out, "%s", (const char *)member);
+        break;
+    case BENCH_NAME:
+        shpool_text_add(&out, "%s", (*(const char *const *)member != NULL)
+                                        ? *(const char *const *)member : "");
         break;
     case BENCH_U32:
         shpool_text_add(&out, "%u", (unsigned)*(const uint32_t *)member);
@@ -52,13 +56,101 @@ void bench_cell(const bench_column *column, const void *record, char *text, size
 void bench_csv_facts(FILE *to, const bench_column *columns, const void *record)
 {
     const bench_column *c;
-    char text[FACT_BYTES];
+    char text[CELL_BYTES];
 
     for (c = columns; c->name != NULL; c++) {
         bench_cell(c, record, text, sizeof(text));
         text[strcspn(text, "\r\n")] = '\0';
         fprintf(to, "# %s: %s\n", c->name, text);
     }
+}
+
+static void csv_cell(FILE *to, const char *text)
+{
+    if (strpbrk(text, ",\"\r\n") == NULL) {
+        fputs(text, to);
+        return;
+    }
+    fputc('"', to);
+    for (; *text != '\0'; text++) {
+        if (*text == '"') {
+            fputc('"', to);
+        }
+        fputc(*text, to);
+    }
+    fputc('"', to);
+}
+
+void bench_csv_heading(FILE *to, const bench_column *columns)
+{
+    for (const bench_column *c = columns; c->name != NULL; c++) {
+        fprintf(to, "%s%s", (c == columns) ? "" : ",", c->name);
+    }
+    fputc('\n', to);
+}
+
+void bench_csv_row(FILE *to, const bench_column *columns, const void *record)
+{
+    char text[CELL_BYTES];
+
+    for (const bench_column *c = columns; c->name != NULL; c++) {
+        bench_cell(c, record, text, sizeof(text));
+        if (c != columns) {
+            fputc(',', to);
+        }
+        csv_cell(to, text);
+    }
+    fputc('\n', to);
+    fflush(to);
+}
+
+static int is_shown(const bench_column *column, bench_shown *shown)
+{
+    return (column->heading != NULL) && ((shown == NULL) || shown(column));
+}
+
+/* Texts of the first column are flush left. */
+static int width_of(const bench_column *column, const bench_column *columns, int first)
+{
+    return ((column == columns) && (column->width < 0) && (first > -column->width))
+               ? -first : column->width;
+}
+
+void bench_table_heading(FILE *to, const bench_column *columns, int first, bench_shown *shown)
+{
+    for (const bench_column *c = columns; c->name != NULL; c++) {
+        if (is_shown(c, shown) && (c->width != 0)) {
+            fprintf(to, "%s%*s", (c == columns) ? "" : " ", width_of(c, columns, first),
+                    c->heading);
+        }
+    }
+    fputc('\n', to);
+    fflush(to);
+}
+
+void bench_table_row(FILE *to, const bench_column *columns, const void *record, int first,
+                     bench_shown *shown)
+{
+    char text[CELL_BYTES];
+
+    for (const bench_column *c = columns; c->name != NULL; c++) {
+        if (!is_shown(c, shown)) {
+            continue;
+        }
+        bench_cell(c, record, text, sizeof(text));
+        if (c->width == 0) {
+            fprintf(to, "%s%s", (text[0] != '\0') ? "  " : "", text);
+            continue;
+        }
+        if ((c->kind == BENCH_REAL) && (text[0] != '\0')) {
+            snprintf(text, sizeof(text), c->format, *(const double *)((const char *)record +
+                                                                      c->offset));
+        }
+        fprintf(to, "%s%*s", (c == columns) ? "" : " ", width_of(c, columns, first),
+                (text[0] != '\0') ? text : "-");
+    }
+    fputc('\n', to);
+    fflush(to);
 }
 
 /* ---- samples ---- */

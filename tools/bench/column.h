@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench: the members of a record: the table, CSV and JSON are written from lists of them. */
+/* shpool-bench: the members of a record.  Tables, CSV (RFC 4180, with # lines in front) and JSON of
+ * all commands are written from lists of them. */
 #ifndef SHPOOL_BENCH_COLUMN_H
 #define SHPOOL_BENCH_COLUMN_H
 
@@ -18,8 +19,10 @@ typedef struct bench_series {
     double value[BENCH_REPEATS];
 } bench_series;
 
-typedef enum bench_kind { BENCH_TEXT, BENCH_U32, BENCH_U64, BENCH_INT, BENCH_REAL, BENCH_SERIES }
-    bench_kind;
+/** BENCH_TEXT is an array of characters, BENCH_NAME a pointer to some, or NULL. */
+typedef enum bench_kind {
+    BENCH_TEXT, BENCH_NAME, BENCH_U32, BENCH_U64, BENCH_INT, BENCH_REAL, BENCH_SERIES
+} bench_kind;
 
 /** A member of a record; a name of NULL ends a list of them. */
 typedef struct bench_column {
@@ -28,15 +31,33 @@ typedef struct bench_column {
     size_t      offset;
     size_t      bytes;
     const char *heading; /* in the table; NULL: not there */
-    int         width;   /* negative: flush left */
+    int         width;   /* negative: flush left; 0: the note, at the end */
     const char *format;  /* of a BENCH_REAL in the table */
 } bench_column;
+
+/** For lists of columns: of a member of a type, where it is. */
+#define BENCH_AT(_type, _member) offsetof(_type, _member), sizeof(((_type *)NULL)->_member)
+#define BENCH_LAST {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL} /* ends them */
 
 /** The member of a record as text, with all digits that count; empty: none. */
 void bench_cell(const bench_column *column, const void *record, char *text, size_t bytes);
 
 /** The first lines of CSV: `# name: value` for each member of a record. */
 void bench_csv_facts(FILE *to, const bench_column *columns, const void *record);
+
+/** A line of CSV, and the one before all others, which names the columns. */
+void bench_csv_heading(FILE *to, const bench_column *columns);
+void bench_csv_row(FILE *to, const bench_column *columns, const void *record);
+
+/**
+ * The same of a table.
+ * @param [in] first  letters of the longest text of the first column, if more than its width
+ * @param [in] shown  whether a column with a heading is there; NULL: all of them
+ */
+typedef int bench_shown(const bench_column *column);
+void bench_table_heading(FILE *to, const bench_column *columns, int first, bench_shown *shown);
+void bench_table_row(FILE *to, const bench_column *columns, const void *record, int first,
+                     bench_shown *shown);
 
 /** Sort them, ascending. */
 void bench_sort(double *values, size_t count);

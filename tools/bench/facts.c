@@ -12,16 +12,14 @@
 #include "facts.h"
 #include "gpu.h"
 
-#define AT(_member) offsetof(bench_origin, _member), sizeof(((bench_origin *)NULL)->_member)
 const bench_column bench_origin_columns[] = {
-    {"version", BENCH_TEXT, AT(version), NULL, 0, NULL},
-    {"device", BENCH_TEXT, AT(device), NULL, 0, NULL},
-    {"driver", BENCH_TEXT, AT(driver), NULL, 0, NULL},
-    {"clocks", BENCH_TEXT, AT(clocks), NULL, 0, NULL},
-    {"date", BENCH_TEXT, AT(date), NULL, 0, NULL},
-    {"command", BENCH_TEXT, AT(command), NULL, 0, NULL},
-    {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
-#undef AT
+    {"version", BENCH_TEXT, BENCH_AT(bench_origin, version), NULL, 0, NULL},
+    {"device", BENCH_TEXT, BENCH_AT(bench_origin, device), NULL, 0, NULL},
+    {"driver", BENCH_TEXT, BENCH_AT(bench_origin, driver), NULL, 0, NULL},
+    {"clocks", BENCH_TEXT, BENCH_AT(bench_origin, clocks), NULL, 0, NULL},
+    {"date", BENCH_TEXT, BENCH_AT(bench_origin, date), NULL, 0, NULL},
+    {"command", BENCH_TEXT, BENCH_AT(bench_origin, command), NULL, 0, NULL},
+    BENCH_LAST};
 
 static void set_version_and_date(bench_origin *origin)
 {

@@ -14,12 +14,12 @@
 #include "json.h"
 #include "tools/message.h"
 
+#define KIND   "shpool-bench block"
+#define FORMAT 1 /* of the files read; a member with another meaning or name needs a new number */
+
 #if HAVE_JANSSON
 
 #include <jansson.h>
-
-#define KIND   "shpool-bench block"
-#define FORMAT 1 /* of the files read; a member with another meaning or name needs a new number */
 
 int bench_has_json(void)
 {
@@ -45,6 +45,9 @@ static json_t *value(const bench_column *column, const void *record)
     switch (column->kind) {
     case BENCH_TEXT:
         return json_string(member);
+    case BENCH_NAME:
+        return (*(const char *const *)member != NULL) ? json_string(*(const char *const *)member)
+                                                      : json_null();
     case BENCH_U32:
         return json_integer(*(const uint32_t *)member);
     case BENCH_U64:
@@ -60,7 +63,7 @@ static json_t *value(const bench_column *column, const void *record)
     return NULL;
 }
 
-void bench_json_members(struct json_t *object, const bench_column *columns, const void *record)
+static void set_members(json_t *object, const bench_column *columns, const void *record)
 {
     const bench_column *c;
 
@@ -69,25 +72,27 @@ void bench_json_members(struct json_t *object, const bench_column *columns, cons
     }
 }
 
-int bench_json_write(const bench_results *results, FILE *to)
+int bench_json_document(FILE *to, const char *kind, const bench_records *facts,
+                        const bench_records *rows)
 {
-    json_t *rows;
+    json_t *list;
     json_t *document;
-    size_t  i;
     int     failed;
 
     tool_json_watch();
-    rows     = json_array();
-    document = json_pack("{s:s, s:i}", "kind", KIND, "format", FORMAT);
-    bench_json_members(document, bench_origin_columns, &results->facts.origin);
-    bench_json_members(document, bench_fact_columns, &results->facts);
-    for (i = 0; i < results->count; i++) {
+    list     = json_array();
+    document = (kind != NULL) ? json_pack("{s:s, s:i}", "kind", kind, "format", FORMAT)
+                              : json_object();
+    for (; facts->columns != NULL; facts++) {
+        set_members(document, facts->columns, facts->first);
+    }
+    for (size_t i = 0; i < rows->count; i++) {
         json_t *row = json_object();
 
-        bench_json_members(row, bench_row_columns, &results->rows[i]);
-        (void)json_array_append_new(rows, row);
+        set_members(row, rows->columns, (const char *)rows->first + i * rows->bytes);
+        (void)json_array_append_new(list, row);
     }
-    (void)json_object_set_new(document, "rows", rows);
+    (void)json_object_set_new(document, "rows", list);
     failed = tool_json_lost() ||
              (json_dumpf(document, to, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) != 0);
     json_decref(document);
@@ -123,6 +128,8 @@ static int read_member(const bench_column *column, const json_t *from, void *rec
         coalesce_escape(member, column->bytes, json_string_value(from),
                         json_string_length(from)); /* it will be printed */
         return 1;
+    case BENCH_NAME: /* is only written */
+        return 0;
     case BENCH_U32:
         *(uint32_t *)member = (uint32_t)json_integer_value(from);
         return json_is_integer(from) && (json_integer_value(from) == *(uint32_t *)member);
@@ -331,17 +338,13 @@ int bench_has_json(void)
     return 0;
 }
 
-void bench_json_members(struct json_t *object, const bench_column *columns, const void *record)
+int bench_json_document(FILE *to, const char *kind, const bench_records *facts,
+                        const bench_records *rows)
 {
-    (void)object;
-    (void)columns;
-    (void)record;
-}
-
-int bench_json_write(const bench_results *results, FILE *to)
-{
-    (void)results;
     (void)to;
+    (void)kind;
+    (void)facts;
+    (void)rows;
     return -1;
 }
 
@@ -354,3 +357,14 @@ int bench_json_read(const char *path, bench_results *results)
 }
 
 #endif
+
+int bench_json_write(const bench_results *results, FILE *to)
+{
+    const bench_records facts[] = {{bench_origin_columns, &results->facts.origin, 1, 0},
+                                   {bench_fact_columns, &results->facts, 1, 0},
+                                   {NULL, NULL, 0, 0}};
+    const bench_records rows = {bench_row_columns, results->rows, results->count,
+                                sizeof(bench_row)};
+
+    return bench_json_document(to, KIND, facts, &rows);
+}

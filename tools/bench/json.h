@@ -10,9 +10,22 @@
 /** Whether this build has a JSON library. */
 int bench_has_json(void);
 
-/** A member for each of a record's; a missing figure is null.  (A json_t of jansson.) */
-struct json_t;
-void bench_json_members(struct json_t *object, const bench_column *columns, const void *record);
+/** Records one after the other; columns of NULL end an array of them. */
+typedef struct bench_records {
+    const bench_column *columns;
+    const void *first;
+    size_t count;
+    size_t bytes; /* of a record */
+} bench_records;
+
+/**
+ * A document: facts as members, and the array "rows"; a missing figure is null.
+ * @param [in] kind   "kind" of documents that are read again, which have a "format"; NULL: neither
+ * @param [in] facts  one record each
+ * @return 0, or -1: writing failed, or stderr says why
+ */
+int bench_json_document(FILE *to, const char *kind, const bench_records *facts,
+                        const bench_records *rows);
 
 /** 0, or -1: writing failed. */
 int bench_json_write(const bench_results *results, FILE *to);

@@ -8,53 +8,51 @@
 #include "lib/internal.h"
 #include "record.h"
 
-#define AT(_type, _member) offsetof(_type, _member), sizeof(((_type *)NULL)->_member)
 const bench_column bench_row_columns[] = {
-    {"spec", BENCH_TEXT, AT(bench_row, spec), "allocator", -18, NULL},
-    {"allocator", BENCH_TEXT, AT(bench_row, allocator), NULL, 0, NULL},
-    {"binding", BENCH_TEXT, AT(bench_row, binding), "binding", -7, NULL},
-    {"workload", BENCH_TEXT, AT(bench_row, workload), "workload", -8, NULL},
-    {"state", BENCH_TEXT, AT(bench_row, state), NULL, 0, NULL},
-    {"threads", BENCH_U32, AT(bench_row, threads), "threads", 7, NULL},
-    {"payload_bytes", BENCH_U32, AT(bench_row, payload_bytes), "payload", 7, NULL},
-    {"total_bytes", BENCH_U32, AT(bench_row, total_bytes), NULL, 0, NULL},
-    {"threads_per_pool", BENCH_U32, AT(bench_row, threads_per_pool), NULL, 0, NULL},
-    {"pool_threads", BENCH_U32, AT(bench_row, pool_threads), "a pool", 6, NULL},
-    {"pools", BENCH_U32, AT(bench_row, pools), NULL, 0, NULL},
-    {"shared_bytes", BENCH_U32, AT(bench_row, shared_bytes), "shared", 7, NULL},
-    {"blocks", BENCH_U32, AT(bench_row, blocks), "blocks", 6, NULL},
-    {"registers", BENCH_REAL, AT(bench_row, registers), "regs", 4, "%.0f"},
-    {"cycles_per_op", BENCH_REAL, AT(bench_row, cycles), "cycles/op", 9, "%.0f"},
-    {"cycles_spread_percent", BENCH_REAL, AT(bench_row, cycles_spread), NULL, 0, NULL},
-    {"gops", BENCH_REAL, AT(bench_row, gops), "Gop/s", 9, "%.4g"},
-    {"gops_spread_percent", BENCH_REAL, AT(bench_row, gops_spread), "+-%", 4, "%.1f"},
-    {"failures_percent", BENCH_REAL, AT(bench_row, failed), "failed %", 8, "%.2f"},
-    {"utilisation_percent", BENCH_REAL, AT(bench_row, utilisation), "util %", 6, "%.1f"},
-    {"sm_mhz", BENCH_REAL, AT(bench_row, sm_mhz), NULL, 0, NULL},
-    {"operations", BENCH_U64, AT(bench_row, operations), NULL, 0, NULL},
-    {"failures", BENCH_U64, AT(bench_row, refused), NULL, 0, NULL},
-    {"errors", BENCH_U64, AT(bench_row, errors), "errors", 6, NULL},
-    {"digest", BENCH_TEXT, AT(bench_row, digest), NULL, 0, NULL},
-    {"scope", BENCH_TEXT, AT(bench_row, scope), "scope", -6, NULL},
-    {"median_bytes", BENCH_U32, AT(bench_row, median_bytes), "median", 6, NULL},
-    {"touched", BENCH_U32, AT(bench_row, touched), "touched", 7, NULL},
-    {"malloc_cycles", BENCH_REAL, AT(bench_row, malloc_cycles), "malloc", 7, "%.0f"},
-    {"free_cycles", BENCH_REAL, AT(bench_row, free_cycles), "free", 7, "%.0f"},
-    {"cycles_samples", BENCH_SERIES, AT(bench_row, cycles_samples), NULL, 0, NULL},
-    {"gops_samples", BENCH_SERIES, AT(bench_row, gops_samples), NULL, 0, NULL},
-    {"note", BENCH_TEXT, AT(bench_row, note), "", 0, NULL},
-    {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
+    {"spec", BENCH_TEXT, BENCH_AT(bench_row, spec), "allocator", -18, NULL},
+    {"allocator", BENCH_TEXT, BENCH_AT(bench_row, allocator), NULL, 0, NULL},
+    {"binding", BENCH_TEXT, BENCH_AT(bench_row, binding), "binding", -7, NULL},
+    {"workload", BENCH_TEXT, BENCH_AT(bench_row, workload), "workload", -8, NULL},
+    {"state", BENCH_TEXT, BENCH_AT(bench_row, state), NULL, 0, NULL},
+    {"threads", BENCH_U32, BENCH_AT(bench_row, threads), "threads", 7, NULL},
+    {"payload_bytes", BENCH_U32, BENCH_AT(bench_row, payload_bytes), "payload", 7, NULL},
+    {"total_bytes", BENCH_U32, BENCH_AT(bench_row, total_bytes), NULL, 0, NULL},
+    {"threads_per_pool", BENCH_U32, BENCH_AT(bench_row, threads_per_pool), NULL, 0, NULL},
+    {"pool_threads", BENCH_U32, BENCH_AT(bench_row, pool_threads), "a pool", 6, NULL},
+    {"pools", BENCH_U32, BENCH_AT(bench_row, pools), NULL, 0, NULL},
+    {"shared_bytes", BENCH_U32, BENCH_AT(bench_row, shared_bytes), "shared", 7, NULL},
+    {"blocks", BENCH_U32, BENCH_AT(bench_row, blocks), "blocks", 6, NULL},
+    {"registers", BENCH_REAL, BENCH_AT(bench_row, registers), "regs", 4, "%.0f"},
+    {"cycles_per_op", BENCH_REAL, BENCH_AT(bench_row, cycles), "cycles/op", 9, "%.0f"},
+    {"cycles_spread_percent", BENCH_REAL, BENCH_AT(bench_row, cycles_spread), NULL, 0, NULL},
+    {"gops", BENCH_REAL, BENCH_AT(bench_row, gops), "Gop/s", 9, "%.4g"},
+    {"gops_spread_percent", BENCH_REAL, BENCH_AT(bench_row, gops_spread), "+-%", 4, "%.1f"},
+    {"failures_percent", BENCH_REAL, BENCH_AT(bench_row, failed), "failed %", 8, "%.2f"},
+    {"utilisation_percent", BENCH_REAL, BENCH_AT(bench_row, utilisation), "util %", 6, "%.1f"},
+    {"sm_mhz", BENCH_REAL, BENCH_AT(bench_row, sm_mhz), NULL, 0, NULL},
+    {"operations", BENCH_U64, BENCH_AT(bench_row, operations), NULL, 0, NULL},
+    {"failures", BENCH_U64, BENCH_AT(bench_row, refused), NULL, 0, NULL},
+    {"errors", BENCH_U64, BENCH_AT(bench_row, errors), "errors", 6, NULL},
+    {"digest", BENCH_TEXT, BENCH_AT(bench_row, digest), NULL, 0, NULL},
+    {"scope", BENCH_TEXT, BENCH_AT(bench_row, scope), "scope", -6, NULL},
+    {"median_bytes", BENCH_U32, BENCH_AT(bench_row, median_bytes), "median", 6, NULL},
+    {"touched", BENCH_U32, BENCH_AT(bench_row, touched), "touched", 7, NULL},
+    {"malloc_cycles", BENCH_REAL, BENCH_AT(bench_row, malloc_cycles), "malloc", 7, "%.0f"},
+    {"free_cycles", BENCH_REAL, BENCH_AT(bench_row, free_cycles), "free", 7, "%.0f"},
+    {"cycles_samples", BENCH_SERIES, BENCH_AT(bench_row, cycles_samples), NULL, 0, NULL},
+    {"gops_samples", BENCH_SERIES, BENCH_AT(bench_row, gops_samples), NULL, 0, NULL},
+    {"note", BENCH_TEXT, BENCH_AT(bench_row, note), "", 0, NULL},
+    BENCH_LAST};
 
 const bench_column bench_fact_columns[] = {
-    {"threads", BENCH_INT, AT(bench_facts, threads), NULL, 0, NULL},
-    {"payload_bytes", BENCH_INT, AT(bench_facts, payload_bytes), NULL, 0, NULL},
-    {"iterations", BENCH_U32, AT(bench_facts, iterations), NULL, 0, NULL},
-    {"repeats", BENCH_U32, AT(bench_facts, repeats), NULL, 0, NULL},
-    {"seed", BENCH_U32, AT(bench_facts, seed), NULL, 0, NULL},
-    {"planned", BENCH_U32, AT(bench_facts, planned), NULL, 0, NULL},
-    {"sigma", BENCH_REAL, AT(bench_facts, sigma), NULL, 0, NULL},
-    {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
-#undef AT
+    {"threads", BENCH_INT, BENCH_AT(bench_facts, threads), NULL, 0, NULL},
+    {"payload_bytes", BENCH_INT, BENCH_AT(bench_facts, payload_bytes), NULL, 0, NULL},
+    {"iterations", BENCH_U32, BENCH_AT(bench_facts, iterations), NULL, 0, NULL},
+    {"repeats", BENCH_U32, BENCH_AT(bench_facts, repeats), NULL, 0, NULL},
+    {"seed", BENCH_U32, BENCH_AT(bench_facts, seed), NULL, 0, NULL},
+    {"planned", BENCH_U32, BENCH_AT(bench_facts, planned), NULL, 0, NULL},
+    {"sigma", BENCH_REAL, BENCH_AT(bench_facts, sigma), NULL, 0, NULL},
+    BENCH_LAST};
 
 int bench_is_objects_column(const bench_column *column)
 {
@@ -83,12 +81,6 @@ void bench_row_workload(const bench_row *row, char *text, size_t bytes)
     } else {
         snprintf(text, bytes, "%s", row->workload);
     }
-}
-
-int bench_same_workload(const bench_row *a, const bench_row *b)
-{
-    return (strcmp(a->workload, b->workload) == 0) && (strcmp(a->scope, b->scope) == 0) &&
-           (a->median_bytes == b->median_bytes) && (a->touched == b->touched);
 }
 
 int bench_results_add(bench_results *results, const bench_row *row)

@@ -95,9 +95,6 @@ int bench_is_objects_row(const bench_row *row);
 /** The workload; of objects also what else tells rows apart: "objects/warp/2000/untouched". */
 void bench_row_workload(const bench_row *row, char *text, size_t bytes);
 
-/** Whether both are the same workload, with the same scope, median and touched. */
-int bench_same_workload(const bench_row *a, const bench_row *b);
-
 /** Results of one run, in memory or from a file. */
 typedef struct bench_results {
     bench_facts facts;

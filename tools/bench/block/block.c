@@ -12,7 +12,6 @@
 #include "tools/bench/json.h"
 #include "tools/bench/plot/plot.h"
 #include "tools/bench/progress.h"
-#include "tools/bench/text.h"
 #include "tools/message.h"
 #include "tools/output.h"
 #include "block.h"
@@ -77,7 +76,8 @@ typedef struct report {
     const bench_options *options;
     int   cuda;
     int   table;            /* on stdout, nothing else goes there */
-    int   spec_width;
+    int   spec_width;       /* letters of the longest spec */
+    bench_shown *shown;     /* columns of the table */
     tool_output json;       /* without a stream: none */
     tool_output csv;
     bench_results results;
@@ -101,15 +101,50 @@ static int longest_spec(const bench_options *options)
     return (int)most;
 }
 
+/* Columns of tables without the workload objects. */
+static int is_plain(const bench_column *column)
+{
+    return !bench_is_objects_column(column);
+}
+
+/* What stands before the rows. */
+static void begin(report *out)
+{
+    const bench_facts *facts = &out->results.facts;
+    char        text[256];
+    shpool_text how = shpool_text_make(text, sizeof(text));
+
+    if (facts->payload_bytes >= 0) {
+        shpool_text_add(&how, "payload %lld bytes a block, ", (long long)facts->payload_bytes);
+    }
+    shpool_text_add(&how, "%u iterations, seed %u, median of %u launch%s",
+                    (unsigned)facts->iterations, (unsigned)facts->seed, (unsigned)facts->repeats,
+                    (facts->repeats == 1) ? "" : "es");
+    if (facts->sigma >= 0.0) {
+        shpool_text_add(&how, ", sigma %g", facts->sigma);
+    }
+    if (out->table) {
+        out->spec_width = longest_spec(out->options);
+        out->shown      = (facts->sigma >= 0.0) ? NULL : is_plain;
+        bench_origin_print(stdout, &facts->origin, text);
+        bench_table_heading(stdout, bench_row_columns, out->spec_width, out->shown);
+    }
+    if (out->csv.to != NULL) {
+        bench_csv_facts(out->csv.to, bench_origin_columns, &facts->origin);
+        bench_csv_facts(out->csv.to, bench_fact_columns, facts);
+        bench_csv_heading(out->csv.to, bench_row_columns);
+    }
+}
+
 /* 0: no memory. */
 static int take_row(report *out, const bench_row *row)
 {
     bench_progress_clear();
     if (out->table) {
-        bench_text_row(stdout, &out->results.facts, row, out->spec_width);
+        bench_table_row(stdout, bench_row_columns, row, out->spec_width, out->shown);
     }
     if (out->csv.to != NULL) {
-        bench_csv_row(out->csv.to, row);
+        bench_csv_row(out->csv.to, bench_row_columns, row);
     }
     out->errors += row->errors;
     out->measured += strcmp(row->state, BENCH_MEASURED) == 0;
@@ -190,7 +225,7 @@ static int finish(report *out)
     }
     failed |= close_output(options->json, &out->json, !failed);
     if (options->plot != NULL) {
-        failed |= bench_plot_draw(&out->results, 0, options->plot) != 0;
+        failed |= bench_plot_draw(&out->results, "gops", options->plot) != 0;
     }
     if (out->errors != 0) {
         tool_say("shpool-bench: %llu checks failed; -s %u does the same operations again\n",
@@ -310,13 +345,7 @@ int bench_block(int argc, char **argv)
         (void)close_output(options.json, &out.json, 0);
         return 1;
     }
-    if (out.table) {
-        out.spec_width = longest_spec(&options);
-        bench_text_begin(stdout, &out.results.facts, out.spec_width);
-    }
-    if (out.csv.to != NULL) {
-        bench_csv_begin(out.csv.to, &out.results.facts);
-    }
+    begin(&out);
     measure(&out);
     stop = finish(&out);
     bench_results_clear(&out.results);

@@ -50,8 +50,8 @@ static void usage(FILE *to)
           "  --json[=FILE]           write the results as JSON, for plot and compare; without\n"
           "                          FILE to standard output, instead of the table\n"
           "  --csv[=FILE]            likewise as CSV; # lines say where and how it was measured\n"
-          "  --plot FILE             draw a chart: gnuplot draws .svg, .png and .pdf; .gp is its\n"
-          "                          script\n"
+          "  --plot FILE             draw a chart, by Python with matplotlib; the name ends in\n"
+          "                          .svg, .png or .pdf\n"
           "  --help, --version\n"
           "Ctrl-C ends the run and prints the rows so far.  A terminal shows the progress.\n"
           "Workloads:\n", to);

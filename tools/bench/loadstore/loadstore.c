@@ -3,10 +3,12 @@
 #include "config.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/internal.h"
 #include "tools/bench/gpu.h"
+#include "tools/bench/json.h"
 #include "tools/bench/names.h"
 #include "tools/bench/options.h"
 #include "tools/message.h"
@@ -25,6 +27,9 @@ static const char *const champion_name[BEST_COUNT] = {
 
 typedef struct report {
     output             format;
+    bench_ls_row      *rows;     /* of JSON, which is written at the end */
+    size_t             count;
+    int                lost;     /* there was no memory for one */
     unsigned long long errors;
     unsigned           measured;
     bench_ls_row       best[BEST_COUNT];
@@ -182,42 +187,6 @@ static int check_shapes(const bench_ls_options *options)
 
 /* ---- output ---- */
 
-static void number_or_none(double value, const char *format, char *text, size_t bytes)
-{
-    if (value < 0.0) {
-        snprintf(text, bytes, "-");
-    } else {
-        snprintf(text, bytes, format, value);
-    }
-}
-
-static void print_row(const bench_ls_row *row, output format)
-{
-    const bench_ls_entry *e = &row->entry;
-    char gbs[32], copy[32], cub[32], ratio[32];
-    const double share = (row->gbs >= 0.0) ? 100.0 * row->gbs / row->copy_gbs : -1.0;
-    const double against =
-        ((row->gbs >= 0.0) && (row->cub_gbs > 0.0)) ? row->gbs / row->cub_gbs : -1.0;
-
-    number_or_none(row->gbs, "%.1f", gbs, sizeof(gbs));
-    number_or_none(share, "%.1f", copy, sizeof(copy));
-    number_or_none(row->cub_gbs, "%.1f", cub, sizeof(cub));
-    number_or_none(against, "%.3f", ratio, sizeof(ratio));
-    if (format == OUTPUT_CSV) {
-        printf("%s,\"%s\",%u,%u,%u,%s,%s,%s,%s,%s,%s,%d,%u,%llu,\"%s\"\n", e->function, e->path,
-               (unsigned)e->type_bytes, (unsigned)e->threads, (unsigned)e->values,
-               bench_ls_counts(e->check), gbs, copy, (row->cub_mode != NULL) ? row->cub_mode : "-",
-               cub, ratio, row->registers, (unsigned)e->shared_bytes, row->errors, row->note);
-    } else {
-        printf("%-24s %-13s %4u %4u %3u %-12s %8s %6s %-14s %8s %6s %4d %6llu%s%s\n", e->function,
-               e->path, (unsigned)e->type_bytes, (unsigned)e->threads, (unsigned)e->values,
-               bench_ls_counts(e->check), gbs, copy, (row->cub_mode != NULL) ? row->cub_mode : "-",
-               cub, ratio, row->registers, row->errors, (row->note[0] != '\0') ? "  " : "",
-               row->note);
-    }
-    fflush(stdout);
-}
-
 /* One line for each kind: the fastest of this type, and its shape. */
 static void summary(report *out)
 {
@@ -228,7 +197,7 @@ static void summary(report *out)
         if (row->gbs > 0.0) {
             printf("# %2u bytes, best %-26s %8.1f GB/s %s, %5.1f %% of the device copy: %s (%s), "
                    "NT %u, VT %u\n", (unsigned)out->type_bytes, champion_name[k], row->gbs,
-                   bench_ls_counts(row->entry.check), 100.0 * row->gbs / row->copy_gbs,
+                   row->counts, row->copy_percent,
                    row->entry.function, row->entry.path, (unsigned)row->entry.threads,
                    (unsigned)row->entry.values);
         }
@@ -243,11 +212,26 @@ static void challenge(report *out, champion which, const bench_ls_row *row)
     }
 }
 
-static void take_row(const bench_ls_row *row, void *user)
+static void keep_row(report *out, const bench_ls_row *row)
 {
-    report               *out  = user;
-    const bench_ls_entry *e    = &row->entry;
-    const int             load = e->check == BENCH_LS_SUM;
+    bench_ls_row *more = realloc(out->rows, (out->count + 1) * sizeof(*more));
+
+    out->lost |= (more == NULL);
+    if (more != NULL) {
+        out->rows = more;
+        out->rows[out->count++] = *row;
+    }
+}
+
+static void take_row(const bench_ls_row *measured, void *user)
+{
+    bench_ls_row          derived = *measured;
+    const bench_ls_row   *row     = &derived;
+    report               *out     = user;
+    const bench_ls_entry *e       = &row->entry;
+    const int             load    = e->check == BENCH_LS_SUM;
+
+    bench_ls_derive(&derived);
 
     if (out->type_bytes != e->type_bytes) {
         summary(out);
@@ -268,9 +252,11 @@ static void take_row(const bench_ls_row *row, void *user)
         }
     }
     if (out->format == OUTPUT_JSON) {
-        bench_ls_json_row(row);
+        keep_row(out, row);
+    } else if (out->format == OUTPUT_CSV) {
+        bench_csv_row(stdout, bench_ls_row_columns, row);
     } else {
-        print_row(row, out->format);
+        bench_table_row(stdout, bench_ls_row_columns, row, 0, NULL);
     }
 }
 
@@ -281,26 +267,38 @@ static void header(const report *out, const bench_ls_options *options, const ben
     if (out->format == OUTPUT_CSV) {
         bench_csv_facts(stdout, bench_origin_columns, origin);
         bench_csv_facts(stdout, bench_ls_option_columns, options);
-        puts("function,path,type_bytes,nt,vt,counts,gbs,copy_percent,cub_mode,cub_gbs,ratio,"
-             "registers,shared_bytes,errors,note");
+        bench_csv_heading(stdout, bench_ls_row_columns);
         return;
     }
     snprintf(how, sizeof(how), "%llu bytes read and as many written, median of %u launches, waves "
              "%u", options->bytes, (unsigned)options->repeats, (unsigned)options->waves);
     bench_origin_print(stdout, origin, how);
-    printf("%-24s %-13s %4s %4s %3s %-12s %8s %6s %-14s %8s %6s %4s %6s\n", "function", "path",
-           "type", "NT", "VT", "counts", "GB/s", "copy %", "best CUB", "its GB/s", "ratio", "regs",
-           "errors");
+    bench_table_heading(stdout, bench_ls_row_columns, 0, NULL);
+}
+
+static int write_json(const report *out, const bench_ls_options *options,
+                      const bench_origin *origin)
+{
+    const bench_records facts[] = {{bench_origin_columns, origin, 1, 0},
+                                   {bench_ls_option_columns, options, 1, 0},
+                                   {NULL, NULL, 0, 0}};
+    const bench_records rows = {bench_ls_row_columns, out->rows, out->count, sizeof(*out->rows)};
+
+    if (out->lost) {
+        fputs("shpool-bench: loadstore: no memory for all rows\n", stderr);
+    }
+    return (bench_json_document(stdout, NULL, facts, &rows) != 0) || out->lost;
 }
 
 /* Final output after the rows; returns the exit status. */
-static int finish(report *out, int failed, const char *error)
+static int finish(report *out, const bench_ls_options *options, const bench_origin *origin,
+                  int failed, const char *error)
 {
     int lost;
 
     summary(out);
-    lost = (out->format == OUTPUT_JSON) && (bench_ls_json_end() != 0);
-
+    lost = (out->format == OUTPUT_JSON) && write_json(out, options, origin);
+    free(out->rows);
     if (failed) {
         tool_say("shpool-bench: loadstore: %s\n", error);
     } else if (out->errors != 0) {
@@ -339,7 +337,7 @@ int bench_loadstore(int argc, char **argv)
         tool_say("shpool-bench: %s\n", shpool_last_error());
         return 1;
     }
-    if ((out.format == OUTPUT_JSON) && (bench_ls_json_begin(&asked.options, &origin) != 0)) {
+    if ((out.format == OUTPUT_JSON) && !bench_has_json()) {
         tool_no_json("shpool-bench");
         return 2;
     }
@@ -347,5 +345,5 @@ int bench_loadstore(int argc, char **argv)
         header(&out, &asked.options, &origin);
     }
     failed = bench_loadstore_run(&asked.options, take_row, &out, error) != 0;
-    return finish(&out, failed, error);
+    return finish(&out, &asked.options, &origin, failed, error);
 }

@@ -71,10 +71,14 @@ typedef struct bench_ls_row {
     double   copy_gbs;   /* of cudaMemcpyAsync from device to device, read and written */
     double   cub_gbs;    /* of CUB's best mode of this shape; negative: there is none */
     const char *cub_mode;
-    int      registers;
+    int64_t  registers;
     int      blocks;     /* on a multiprocessor at a time */
     unsigned long long errors; /* elements that were wrong */
     char     note[160];  /* why a figure is missing */
+    /* bench_ls_derive() */
+    const char *counts;  /* "read" or "read+written": what the rate counts */
+    double   copy_percent;
+    double   ratio;      /* to CUB's best mode */
 } bench_ls_row;
 
 /** Receives each row as soon as CUB's of its shape are known. */
@@ -94,19 +98,15 @@ void bench_loadstore_shapes(bench_ls_shapes *shapes);
 int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, void *user,
                         char *error);
 
-/** Their columns in a file of results, in addition to its origin. */
+/** The columns of the options in a file of results, in addition to its origin; those of rows. */
 extern const bench_column bench_ls_option_columns[];
+extern const bench_column bench_ls_row_columns[];
 
-/** Begin, add to and print the JSON document; -1: this build has no JSON library. */
-int  bench_ls_json_begin(const bench_ls_options *options, const bench_origin *origin);
-void bench_ls_json_row(const bench_ls_row *row);
-int  bench_ls_json_end(void);
+/** The members of a row that follow from others. */
+void bench_ls_derive(bench_ls_row *row);
 
 /** Whether one of the options' lists has the value; an empty one is all. */
 int bench_ls_wants(const bench_list *list, uint32_t value);
-
-/** "read" or "read+written": what a row's rate counts. */
-const char *bench_ls_counts(bench_ls_check check);
 
 #ifdef __cplusplus
 }

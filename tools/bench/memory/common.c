@@ -53,10 +53,20 @@ uint64_t memory_driver_calls(shpool_device_allocator *allocator)
     return stats.driver_mallocs + stats.driver_frees + stats.events_recorded + stats.hits_wait;
 }
 
+const bench_column memory_columns[] = {
+    {"question", BENCH_NAME, BENCH_AT(memory_row, question), NULL, 0, NULL},
+    {"allocator", BENCH_NAME, BENCH_AT(memory_row, allocator), NULL, 0, NULL},
+    {"size", BENCH_U64, BENCH_AT(memory_row, size), NULL, 0, NULL},
+    {"count", BENCH_U64, BENCH_AT(memory_row, count), NULL, 0, NULL},
+    {"median", BENCH_REAL, BENCH_AT(memory_row, median), NULL, 0, NULL},
+    {"p99", BENCH_REAL, BENCH_AT(memory_row, p99), NULL, 0, NULL},
+    {"p99.9", BENCH_REAL, BENCH_AT(memory_row, p999), NULL, 0, NULL},
+    {"unit", BENCH_NAME, BENCH_AT(memory_row, unit), NULL, 0, NULL},
+    {"driver_calls", BENCH_REAL, BENCH_AT(memory_row, driver_calls), NULL, 0, NULL},
+    {"note", BENCH_NAME, BENCH_AT(memory_row, note), NULL, 0, NULL},
+    BENCH_LAST};
+
 void memory_print(const memory_row *row)
 {
-    printf("%s,%s,%llu,%llu,%.4g,%.4g,%.4g,%s,%.3g,%s\n", row->question, row->allocator,
-           (unsigned long long)row->size, (unsigned long long)row->count, row->median, row->p99,
-           row->p999, row->unit, row->driver_calls, (row->note != NULL) ? row->note : "");
-    fflush(stdout);
+    bench_csv_row(stdout, memory_columns, row);
 }

@@ -40,13 +40,11 @@ static const char *const peers[] = {
 #endif
     "simple", "async", "async:threshold=0", "buckets", "bins"};
 
-#define AT(_member) offsetof(memory_options, _member), sizeof(((memory_options *)NULL)->_member)
 static const bench_column option_columns[] = {
-    {"repeats", BENCH_U32, AT(repeats), NULL, 0, NULL},
-    {"pairs", BENCH_U32, AT(pairs), NULL, 0, NULL},
-    {"threads", BENCH_U32, AT(threads), NULL, 0, NULL},
-    {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL}};
-#undef AT
+    {"repeats", BENCH_U32, BENCH_AT(memory_options, repeats), NULL, 0, NULL},
+    {"pairs", BENCH_U32, BENCH_AT(memory_options, pairs), NULL, 0, NULL},
+    {"threads", BENCH_U32, BENCH_AT(memory_options, threads), NULL, 0, NULL},
+    BENCH_LAST};
 
 static void usage(FILE *to)
 {
@@ -189,7 +187,7 @@ int bench_memory(int argc, char **argv)
     }
     bench_csv_facts(stdout, bench_origin_columns, &origin);
     bench_csv_facts(stdout, option_columns, &r.options);
-    printf("question,allocator,size,count,median,p99,p99.9,unit,driver_calls,note\n");
+    bench_csv_heading(stdout, memory_columns);
     for (size_t s = 0; s < r.specs.count; s++) {
         if (r.options.replay != NULL) {
             failed |= memory_replay(&r.options, r.specs.name[s]);

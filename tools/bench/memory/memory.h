@@ -8,6 +8,8 @@
 
 #include <shpool/device.h>
 
+#include "tools/bench/column.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -16,8 +18,8 @@ extern "C" {
 typedef struct memory_row {
     const char *question;  /* "pair", "threads", ... */
     const char *allocator; /* its spec */
-    uint64_t size;         /* bytes of an allocation, or another parameter */
-    uint64_t count;        /* live blocks, threads, streams or operations */
+    unsigned long long size;  /* bytes of an allocation, or another parameter */
+    unsigned long long count; /* live blocks, threads, streams or operations */
     double median;
     double p99;
     double p999;
@@ -36,6 +38,8 @@ typedef struct memory_options {
 } memory_options;
 
 /* ---- common.c ---- */
+
+extern const bench_column memory_columns[];
 
 void memory_print(const memory_row *row);
 

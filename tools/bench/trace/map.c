@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench map: a picture of a pool over time, from a trace. */
+/* shpool-bench map: a picture of a pool over time, from a trace.  draw.py draws what is written
+ * here: the operations of one run, each with its requester's name. */
 #include "config.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -10,9 +10,8 @@
 #include "tools/bench/list.h"
 #include "tools/bench/names.h"
 #include "tools/bench/options.h"
-#include "tools/output.h"
+#include "tools/bench/picture.h"
 #include "file.h"
-#include "heap_map.h"
 #include "tools/message.h"
 
 typedef struct options {
@@ -20,8 +19,12 @@ typedef struct options {
     const char *svg;
     uint32_t block;
     uint32_t run;
-    heap_map_options map;
+    uint32_t from; /* the first operation that is drawn, and the first one after */
+    uint32_t to;
+    int color;     /* in colors[] */
 } options;
+
+static const char *const colors[] = { "thread", "size", NULL };
 
 static void usage(FILE *to)
 {
@@ -36,6 +39,7 @@ static void usage(FILE *to)
           "  --from N, --to N   the picture starts at and ends before this operation [all]\n"
           "  --color thread|size   colours show the requesting thread, or the size [thread]\n"
           "  --help\n"
+          "Python draws it with matplotlib (Debian's python3-matplotlib).\n"
           "Exit status: 0; 1: the trace cannot be read, or the picture not written; 2: usage\n",
           to);
 }
@@ -60,15 +64,6 @@ static int check_picture(const char *svg, const char *trace)
     return 0;
 }
 
-static int read_color(const char *name, const char *option, heap_map_color *color)
-{
-    static const char *const known[] = { "thread", "size", NULL };
-    const int at = bench_choice(name, option, known);
-
-    *color = (at == 1) ? HEAP_MAP_SIZE : HEAP_MAP_THREAD;
-    return (at < 0) ? -1 : 0;
-}
-
 static int take_option(int c, const char *option, void *into)
 {
     options *o = into;
@@ -82,11 +77,12 @@ static int take_option(int c, const char *option, void *into)
     case 'r':
         return bench_number(optarg, option, 1, TRACE_NONE - 1, &o->run);
     case 'f':
-        return bench_number(optarg, option, 0, TRACE_NONE - 1, &o->map.from);
+        return bench_number(optarg, option, 0, TRACE_NONE - 1, &o->from);
     case 't':
-        return bench_number(optarg, option, 1, TRACE_NONE - 1, &o->map.to);
+        return bench_number(optarg, option, 1, TRACE_NONE - 1, &o->to);
     default:
-        return read_color(optarg, option, &o->map.color);
+        o->color = bench_choice(optarg, option, colors);
+        return o->color < 0;
     }
 }
 
@@ -107,8 +103,8 @@ static int check(int argc, char **argv, void *into)
     if (check_picture(o->svg, o->file) != 0) {
         return -1;
     }
-    if (o->map.from >= o->map.to) {
-        tool_say("shpool-bench: --from %u is not below --to %u\n", o->map.from, o->map.to);
+    if (o->from >= o->to) {
+        tool_say("shpool-bench: --from %u is not below --to %u\n", o->from, o->to);
         return -1;
     }
     return 0;
@@ -143,38 +139,94 @@ static const trace_life *find_life(const options *o, const trace_file *trace)
     return NULL;
 }
 
+/* ---- the data of the picture ---- */
+
+typedef struct subject {
+    const options *options;
+    const trace_file *trace;
+    const trace_life *life;
+} subject;
+
+/* Metadata bytes at the start of a pool: those below every allocation of the trace, and no more
+ * than a fresh pool reserves. */
+static uint32_t head_of(const trace_file *trace)
+{
+    uint32_t head = trace->pool_bytes - ((trace->largest < trace->pool_bytes) ? trace->largest
+                                                                             : trace->pool_bytes);
+
+    for (uint32_t i = 0; i < trace->count; i++) {
+        for (uint32_t j = 0; j < trace->lives[i].count; j++) {
+            const trace_op *op = &trace->lives[i].ops[j];
+
+            if ((op->kind == TRACE_MALLOC) && !op->global && (op->end != TRACE_NONE) &&
+                (trace->pool_bytes != 0) && (op->place % trace->pool_bytes < head)) {
+                head = (uint32_t)(op->place % trace->pool_bytes);
+            }
+        }
+    }
+    return head;
+}
+
+/* The members of draw.py's Op. */
+static void put_op(FILE *to, const trace_op *op, uint32_t block_threads)
+{
+    static const char kinds[] = {[TRACE_SKIP] = 's', [TRACE_MALLOC] = 'm', [TRACE_FREE] = 'f',
+                                 [TRACE_RESIZE] = 'r'};
+    const trace_threads threads = trace_threads_of(op->thread, op->members, block_threads);
+    char end[16] = "null";
+    char who[TRACE_WHO_BYTES];
+
+    if (op->end != TRACE_NONE) {
+        (void)snprintf(end, sizeof(end), "%u", op->end);
+    }
+    fprintf(to, "[\"%c\",\"%s\",%u,%u,%u,%u,%u,%s,%u,%llu]", kinds[op->kind],
+            trace_who(op->thread, op->members, block_threads, who), threads.first, threads.count,
+            op->object, op->bytes, op->usable, end, op->global, op->place);
+}
+
+static int write_life(const void *of, FILE *to)
+{
+    const subject *s = of;
+    const trace_file *t = s->trace;
+
+    fputs("{\"allocator\": \"", to);
+    for (const char *at = t->allocator; *at != '\0'; at++) { /* printable: trace_file_read() */
+        fprintf(to, ((*at == '"') || (*at == '\\')) ? "\\%c" : "%c", *at);
+    }
+    fprintf(to, "\", \"block\": %u, \"launch\": %u, \"dropped\": %u, \"block_threads\": %u, "
+            "\"threads_per_pool\": %u, \"pools\": %u, \"pool_bytes\": %u, \"head\": %u, "
+            "\"from\": %u, \"to\": %u, \"color\": \"%s\", \"ops\": [", s->life->block,
+            s->life->launch, s->life->dropped, t->block_threads, t->threads_per_pool, t->pools,
+            t->pool_bytes, head_of(t), s->options->from, s->options->to,
+            colors[s->options->color]);
+    for (uint32_t i = 0; i < s->life->count; i++) {
+        fputs((i == 0) ? "\n" : ",\n", to);
+        put_op(to, &s->life->ops[i], t->block_threads);
+    }
+    fputs("]}\n", to);
+    return 0;
+}
+
 static int draw(const options *o, const trace_file *trace)
 {
-    const trace_life *life = find_life(o, trace);
-    tool_output out;
-    int failed;
+    const subject drawn = { o, trace, find_life(o, trace) };
+    const bench_picture picture = { "map", NULL, write_life, &drawn };
 
-    if (life == NULL) {
+    if (drawn.life == NULL) {
         return 1;
     }
-    if (o->map.from >= life->count) {
-        tool_say("shpool-bench: --from %u: there %s %u operation%s\n", o->map.from,
-                 (life->count == 1) ? "is" : "are", life->count, bench_s(life->count));
+    if (o->from >= drawn.life->count) {
+        tool_say("shpool-bench: --from %u: there %s %u operation%s\n", o->from,
+                 (drawn.life->count == 1) ? "is" : "are", drawn.life->count,
+                 bench_s(drawn.life->count));
         return 1;
     }
-    if (tool_output_begin(&out, o->svg) != 0) {
-        tool_say("shpool-bench: --svg %s: %s\n", o->svg, tool_output_error(errno));
-        return 1;
-    }
-    failed = heap_map_write(out.to, trace, life, &o->map);
-    if (failed) {
-        fputs("shpool-bench: no memory for the picture\n", stderr);
-    }
-    if (tool_output_end(&out, !failed) != 0) {
-        tool_say("shpool-bench: --svg %s: %s\n", o->svg, strerror(errno));
-        failed = 1;
-    }
-    return failed ? 1 : 0;
+    return (bench_picture_draw(&picture, o->svg) != 0) ? 1 : 0;
 }
 
 int bench_map(int argc, char **argv)
 {
-    options o = { .block = TRACE_NONE, .run = 1, .map = { .to = TRACE_NONE } };
+    options o = { .block = TRACE_NONE, .run = 1, .to = TRACE_NONE };
     trace_file trace;
     char why[1024];
     int stop = bench_parse(&parser, argc, argv, &o);

@@ -2,9 +2,6 @@
 shpool_trace_sources = \
 	tools/bench/trace/file.c \
 	tools/bench/trace/file.h \
-	tools/bench/trace/heap_map.c \
-	tools/bench/trace/heap_map.h \
-	tools/bench/trace/heap_map_fault.c \
 	tools/bench/trace/life.c \
 	tools/bench/trace/life.h \
 	tools/bench/trace/replay.h \
