@@ -187,10 +187,23 @@ def origin(build, commit):
     facts = dict(re.findall("^# (\\w+): (.*)$", text, re.M))
     nvcc = run("nvcc --version", build, 60)
     changed = git("status", "--porcelain", "-uno", "--", ".", ":!doc")
-    return {"device": facts["device"], "driver": facts["driver"], "version": facts["version"],
+    return {"device": facts["device"].partition(" (")[0], "version": facts["version"],
+            "driver": facts["driver"].partition(",")[0],
             "toolkit": re.search(r"release ([\d.]+)", nvcc)[1], "date": facts["date"][:10],
             "commit": commit or (git("rev-parse", "--short", "HEAD") or "unknown") +
             (" with changes" if changed else "")}
+
+
+def keep_for_picture(name, before):
+    """The file of --json in the form that doc/charts.py draws, a row a line, without samples."""
+    path = os.path.join(TOP, "doc", "results", name)
+    with open(path, encoding="utf-8") as file:
+        results = json.load(file)
+    rows = [json.dumps({key: value for key, value in row.items() if not key.endswith("_samples")})
+            for row in results.pop("rows")]
+    head = json.dumps({"workloads": before.get("workloads", {}), "results": results}, indent=1)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(head.rstrip("} \n") + ',\n "rows": [\n' + ",\n".join(rows) + "\n]}}\n")
 
 
 def measure(args):
@@ -211,6 +224,8 @@ def measure(args):
             continue
         left = 60 * args.minutes - (time.monotonic() - begin)
         found = {"columns": [], "rows": {}}
+        pictures = {name: json.loads(read(f"doc/results/{name}"))
+                    for name in re.findall(r"\$RESULTS/(\w+\.json)", table.commands)}
         try:
             # a row of CSV says itself whether it is right
             text = run(table.commands, build, max(left, 1), strict="cell" not in table.fields or
@@ -218,6 +233,8 @@ def measure(args):
             for record in of_text(text, table) if table.get("line") else of_csv(text):
                 if table.fields:
                     place(found, table, with_more(record))
+            for name, before in pictures.items():
+                keep_for_picture(name, before)
             if table.fields and not found["rows"]:
                 raise OSError("nothing was found in what it printed")
         except (OSError, subprocess.SubprocessError, ValueError, KeyError) as reason:
