@@ -63,39 +63,34 @@ static int failed(const char *what, const char *why)
 
 int main()
 {
-    const unsigned n = 9;
-    shpool_config  want = {};
-    shpool_pool    pool = {};
-    float         *out  = NULL;
-    int            devices = 0;
-    unsigned       wrong   = 0;
-    cudaError_t    error   = cudaGetDeviceCount(&devices);
+    const unsigned     n       = 9;
+    shpool_config      want    = {};
+    shpool_pool        pool    = {};
+    float             *out     = NULL;
+    unsigned           wrong   = 0;
+    int                devices = 0;
+    cudaError_t        error   = cudaGetDeviceCount(&devices);
     std::vector<float> got(BLOCKS * THREADS), v(n + 4);
+    const size_t       bytes = got.size() * sizeof(float);
 
-    if ((error != cudaSuccess) || (devices == 0)) {
+    if (error != cudaSuccess) {
         std::printf("blueprint: skipped, no CUDA device: %s\n", cudaGetErrorString(error));
         return 77;
     }
-
     want.block_threads = THREADS;
     want.payload_bytes = THREADS * (n + 3) * sizeof(float) * 2; /* twice: room for rounding */
     if ((shpool_open(NULL, &want, &pool) != SHPOOL_OK) || /* NULL: $SHPOOL_ALLOCATOR */
         (shpool_allow_shared(medians, pool.shared_bytes) != SHPOOL_OK)) {
         return failed("pool", shpool_last_error());
     }
-    error = cudaMalloc(&out, got.size() * sizeof(float));
+    error = cudaMalloc(&out, bytes);
     if (error == cudaSuccess) {
         medians<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, n, out);
-        error = cudaGetLastError();
+        error = cudaMemcpy(got.data(), out, bytes, cudaMemcpyDeviceToHost); /* after the kernel */
     }
-    if (error == cudaSuccess) { /* waits for the kernel */
-        error = cudaMemcpy(got.data(), out, got.size() * sizeof(float), cudaMemcpyDeviceToHost);
-    }
-    (void)cudaFree(out);
     if (error != cudaSuccess) {
         return failed("CUDA", cudaGetErrorString(error));
     }
-
     for (unsigned thread = 0; thread < got.size(); thread++) { /* compare with the CPU */
         const unsigned count = n + thread % THREADS % 4u;
 
@@ -106,6 +101,7 @@ int main()
     }
     std::printf("%s: %u bytes of shared memory a block, %u medians, %u wrong\n", pool.name,
                 pool.shared_bytes, BLOCKS * THREADS, wrong);
+    (void)cudaFree(out);
     if (shpool_close(&pool) != SHPOOL_OK) {
         return failed("close", shpool_last_error());
     }

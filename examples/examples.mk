@@ -26,13 +26,12 @@ decodeexampledir = $(examplesdir)/decode
 dist_decodeexample_DATA = examples/decode/attend.h examples/decode/decode.cu \
 	examples/decode/decode.h examples/decode/finish.h examples/decode/load.h \
 	examples/decode/model.h examples/decode/product.h examples/decode/program.h \
-	examples/decode/read.h examples/decode/reference.h examples/decode/safetensors.h \
-	examples/decode/seam.h examples/decode/separate.h examples/decode/team.h \
-	examples/decode/tiles.h examples/decode/vector.h examples/decode/weights.h
+	examples/decode/read.h examples/decode/reference.h examples/decode/seam.h \
+	examples/decode/team.h examples/decode/tiles.h examples/decode/vector.h \
+	examples/decode/weights.h
 sparseexampledir = $(examplesdir)/sparse
-dist_sparseexample_DATA = examples/sparse/cusparse.h examples/sparse/matrix.h \
-	examples/sparse/prepare.h examples/sparse/rank.h examples/sparse/rows.h \
-	examples/sparse/sort.h examples/sparse/sparse.cu examples/sparse/team.h \
+dist_sparseexample_DATA = examples/sparse/matrix.h examples/sparse/prepare.h \
+	examples/sparse/rows.h examples/sparse/sparse.cu examples/sparse/team.h \
 	examples/sparse/versions.h
 repeatsexampledir = $(examplesdir)/repeats
 dist_repeatsexample_DATA = examples/repeats/documents.h examples/repeats/grams.h \
@@ -54,9 +53,5 @@ shpool_gpu_examples = examples/blueprint examples/cluster \
 shpool_nvcc_programs += $(shpool_gpu_examples)
 check_DATA += $(shpool_gpu_examples)
 TESTS += $(shpool_gpu_examples)
-if HAVE_CUSPARSE
-examples/sparse/sparse: shpool_nvcc_more = -lcusparse -Xlinker -rpath -Xlinker $(SHPOOL_CUDA_LIBDIR)
-examples/sparse/sparse.o: SHPOOL_NVCC_CPPFLAGS += -DSPARSE_CUSPARSE
-endif
 endif
 check_PROGRAMS += $(shpool_examples)

@@ -57,19 +57,7 @@ struct shared_words {
 
     MACHINE_METHOD uint32_t get(uint32_t i) const { return simt_load32(base + 4u * i); }
     MACHINE_METHOD void     set(uint32_t i, uint32_t v) const { simt_store32(base + 4u * i, v); }
-    MACHINE_METHOD uint32_t peek(uint32_t i) const
-    {
-        return simt_atomic_load(base + 4u * i, SIMT_RELAXED);
-    }
-    /* May be stale.  A plain load on a GPU, where an atomic load in a loop diverges the warp. */
-    MACHINE_METHOD uint32_t glance(uint32_t i) const
-    {
-#if defined(__CUDACC__)
-        return get(i);
-#else
-        return peek(i);
-#endif
-    }
+    MACHINE_METHOD uint32_t glance(uint32_t i) const { return machine_glance(base + 4u * i); }
     MACHINE_METHOD uint32_t cas(uint32_t i, uint32_t expected, uint32_t desired) const
     {
         return simt_atomic_cas(base + 4u * i, expected, desired, SIMT_RELAXED);
@@ -78,15 +66,7 @@ struct shared_words {
     {
         return simt_atomic_add(base + 4u * i, v, SIMT_RELAXED);
     }
-    /* for words that other threads glance at */
-    MACHINE_METHOD void post(uint32_t i, uint32_t v) const
-    {
-#if defined(__CUDACC__)
-        set(i, v);
-#else
-        simt_atomic_store(base + 4u * i, v, SIMT_RELAXED);
-#endif
-    }
+    MACHINE_METHOD void post(uint32_t i, uint32_t v) const { machine_post(base + 4u * i, v); }
     MACHINE_METHOD void set_bits(uint32_t i, uint32_t bits) const
     {
         (void)simt_atomic_or(base + 4u * i, bits, SIMT_RELAXED);
@@ -94,10 +74,8 @@ struct shared_words {
     /* words i to i + 3; i is a multiple of 4, and base a multiple of 16 */
     MACHINE_METHOD void set4(uint32_t i, uint32_t v) const
     {
-        put4(i, { v, v, v, v });
+        simt_store128(base + 4u * i, { v, v, v, v });
     }
-    MACHINE_METHOD void put4(uint32_t i, simt_u128 v) const { simt_store128(base + 4u * i, v); }
-    MACHINE_METHOD simt_u128 get4(uint32_t i) const { return simt_load128(base + 4u * i); }
     MACHINE_METHOD shared_words from(uint32_t i) const { return { base + 4u * i }; }
 };
 
@@ -106,15 +84,7 @@ struct global_words {
 
     MACHINE_METHOD uint32_t get(uint32_t i) const { return base[i]; }
     MACHINE_METHOD void     set(uint32_t i, uint32_t v) const { base[i] = v; }
-    MACHINE_METHOD uint32_t peek(uint32_t i) const { return machine_peek(base + i); }
-    MACHINE_METHOD uint32_t glance(uint32_t i) const
-    {
-#if defined(__CUDACC__)
-        return get(i);
-#else
-        return peek(i);
-#endif
-    }
+    MACHINE_METHOD uint32_t glance(uint32_t i) const { return machine_glance(base + i); }
     MACHINE_METHOD uint32_t cas(uint32_t i, uint32_t expected, uint32_t desired) const
     {
         return machine_cas(base + i, expected, desired);

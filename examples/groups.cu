@@ -8,9 +8,7 @@
  * One request serves all threads of the group, and all of them get the address.  The kernel does
  * not elect a leader, shuffle a pointer, or need an array for the longest segment.
  */
-#include <algorithm>
-#include <cstdio>
-#include <vector>
+#include "machine.h"
 
 #include <shpool/groups.cuh>
 
@@ -45,8 +43,6 @@ static __host__ __device__ unsigned bin_of(unsigned segment, unsigned i)
 {
     return number_of(segment, i) % length_of(segment);
 }
-
-/* ---- the kernel ---- */
 
 /* The count of the most frequent bin; 0: the allocation failed.  Whole warp. */
 static __device__ unsigned most_frequent(shpool_heap heap, unsigned segment)
@@ -124,14 +120,6 @@ static __global__ void work(shpool_pool pool, unsigned *most, unsigned *sorted)
     shpool_fini(heap);
 }
 
-/* ---- the host's side ---- */
-
-static int failed(const char *what, const char *why)
-{
-    std::fprintf(stderr, "groups: %s: %s\n", what, why);
-    return 1;
-}
-
 static unsigned wrong_histograms(const std::vector<unsigned> &most)
 {
     unsigned wrong = 0;
@@ -163,55 +151,27 @@ static unsigned wrong_sorts(const std::vector<unsigned> &sorted)
     return wrong;
 }
 
-/* In most blocks, the eight histograms together do not fit in the pool, so some warps wait. */
-static int run(const shpool_pool &pool, unsigned *device_most, unsigned *device_sorted)
-{
-    std::vector<unsigned> most(SEGMENTS);
-    std::vector<unsigned> sorted(SHORTS * FEW);
-    cudaError_t           error;
-
-    work<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, device_most, device_sorted);
-    error = cudaMemcpy(most.data(), device_most, SEGMENTS * sizeof(unsigned),
-                       cudaMemcpyDeviceToHost);
-    if (error == cudaSuccess) {
-        error = cudaMemcpy(sorted.data(), device_sorted, sorted.size() * sizeof(unsigned),
-                           cudaMemcpyDeviceToHost);
-    }
-    if (error != cudaSuccess) {
-        return failed("kernel", cudaGetErrorString(error));
-    }
-    const unsigned histograms = wrong_histograms(most);
-    const unsigned sorts      = wrong_sorts(sorted);
-
-    std::printf("groups: %u of %u histograms and %u of %u sorted segments are right (%s)\n",
-                SEGMENTS - histograms, SEGMENTS, SHORTS - sorts, SHORTS, pool.name);
-    return ((histograms == 0) && (sorts == 0)) ? 0 : 1;
-}
-
 int main()
 {
-    shpool_config want   = {};
-    shpool_pool   pool   = {};
-    unsigned     *most   = nullptr;
-    unsigned     *sorted = nullptr;
-    int           count  = 0;
-    int           status;
+    shpool_config want = {};
+    shpool_pool   pool = {};
 
-    if ((cudaGetDeviceCount(&count) != cudaSuccess) || (count == 0)) {
-        std::printf("groups: skipped: no CUDA device\n");
+    if (machine_name("groups") == nullptr) {
         return 77;
     }
-    if ((cudaMalloc(&most, SEGMENTS * sizeof(unsigned)) != cudaSuccess) ||
-        (cudaMalloc(&sorted, SHORTS * FEW * sizeof(unsigned)) != cudaSuccess)) {
-        return failed("cudaMalloc", cudaGetErrorString(cudaGetLastError()));
-    }
+    machine_array<unsigned> most(SEGMENTS), sorted(SHORTS * FEW);
+
+    /* in most blocks, the eight histograms together do not fit in the pool, so some warps wait */
     want.block_threads = THREADS;
     want.payload_bytes = 8 * 1024;
-    if (shpool_open("bitmap", &want, &pool) != SHPOOL_OK) {
-        return failed("open", shpool_last_error());
-    }
-    status = run(pool, most, sorted);
-    (void)cudaFree(most);
-    (void)cudaFree(sorted);
-    return (shpool_close(&pool) == SHPOOL_OK) ? status : failed("close", shpool_last_error());
+    machine_need(shpool_open("bitmap", &want, &pool), "open");
+    work<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, most, sorted);
+
+    const unsigned histograms = wrong_histograms(most.read());
+    const unsigned sorts      = wrong_sorts(sorted.read());
+
+    std::printf("groups: %u of %u histograms and %u of %u sorted segments are wrong (%s)\n",
+                histograms, SEGMENTS, sorts, SHORTS, pool.name);
+    machine_need(shpool_close(&pool), "close");
+    return (histograms != 0) || (sorts != 0);
 }

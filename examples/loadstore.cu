@@ -6,11 +6,9 @@
  *
  *   nvcc -rdc=true loadstore.cu -o loadstore $(pkg-config --cflags --libs shpool)
  */
-#include <cstdio>
-#include <vector>
+#include "machine.h"
 
 #include <shpool/loadstore.cuh>
-#include <shpool/shpool.cuh>
 
 typedef shpool::launch_box<shpool::tune<75, 128, 7>, shpool::tune<80, 128, 11>,
                            shpool::tune<90, 256, 11>> box;
@@ -48,80 +46,40 @@ SHPOOL_LAUNCH_BOUNDS(Box) void run_sums(shpool_pool pool, long long count, const
     shpool_fini(heap);
 }
 
-static bool failed(cudaError_t error, const char *what)
-{
-    if (error != cudaSuccess) {
-        std::fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-    }
-    return error != cudaSuccess;
-}
-
-static bool failed(shpool_status status)
-{
-    if (status != SHPOOL_OK) {
-        std::fprintf(stderr, "%s\n", shpool_last_error());
-    }
-    return status != SHPOOL_OK;
-}
-
-static int check(const std::vector<int> &in, const std::vector<int> &out, int VT)
-{
-    for (size_t i = 0, sum = 0; i < in.size(); i++) {
-        sum = (i % static_cast<size_t>(VT) == 0) ? 0 : sum;
-        sum += static_cast<size_t>(in[i]);
-        if (out[i] != static_cast<int>(sum)) {
-            std::fprintf(stderr, "element %zu is %d, not %zu\n", i, out[i], sum);
-            return 1;
-        }
-    }
-    return 0;
-}
-
 int main()
 {
-    const long long      count   = 1000003; /* the last tile is not full */
-    int                  devices = 0;
-    int                 *in      = NULL;
-    int                 *out     = NULL;
-    shpool_pool          pool    = {};
-    shpool_config        want    = {};
-    shpool::launch_shape shape   = {};
-    std::vector<int>     host(static_cast<size_t>(count));
-    std::vector<int>     back(host.size());
+    const long long      count = 1000003; /* the last tile is not full */
+    shpool_pool          pool  = {};
+    shpool_config        want  = {};
+    shpool::launch_shape shape = {};
+    std::vector<int>     host;
+    int                  wrong = 0;
 
-    if ((cudaGetDeviceCount(&devices) != cudaSuccess) || (devices == 0)) {
-        std::puts("no CUDA device");
+    if (machine_name("loadstore") == nullptr) {
         return 77;
     }
-    for (size_t i = 0; i < host.size(); i++) {
-        host[i] = static_cast<int>(i * 31u % 101u);
-    }
-    if (failed(shpool::launch_params<box>(run_sums<box>, &shape))) {
-        return 1;
+    machine_need(shpool::launch_params<box>(run_sums<box>, &shape), "launch box");
+    for (int i = 0; i < count; i++) {
+        host.push_back(i % 101 * 31 % 101);
     }
     want.block_threads = static_cast<uint32_t>(shape.NT);
     want.payload_bytes = static_cast<uint32_t>(shape.NT * shape.VT) * sizeof(int);
-    if (failed(shpool_open("bitmap", &want, &pool)) ||
-        failed(shpool_allow_shared(run_sums<box>, pool.shared_bytes)) ||
-        failed(cudaMalloc(&in, host.size() * sizeof(int)), "cudaMalloc") ||
-        failed(cudaMalloc(&out, host.size() * sizeof(int)), "cudaMalloc") ||
-        failed(cudaMemcpy(in, host.data(), host.size() * sizeof(int), cudaMemcpyHostToDevice),
-               "cudaMemcpy")) {
-        return 1;
-    }
-    const long long tile = static_cast<long long>(shape.NT) * shape.VT;
+    machine_need(shpool_open("bitmap", &want, &pool), "pool");
+    machine_need(shpool_allow_shared(run_sums<box>, pool.shared_bytes), "shared memory");
+
+    const long long    tile = static_cast<long long>(shape.NT) * shape.VT;
+    machine_array<int> in(host), out(host.size());
 
     run_sums<box><<<static_cast<unsigned>((count + tile - 1) / tile), shape.NT,
                     pool.shared_bytes>>>(pool, count, in, out);
-    if (failed(cudaGetLastError(), "launch") ||
-        failed(cudaMemcpy(back.data(), out, back.size() * sizeof(int), cudaMemcpyDeviceToHost),
-               "cudaMemcpy") ||
-        failed(shpool_close(&pool)) || (check(host, back, shape.VT) != 0)) {
-        return 1;
+    const std::vector<int> back = out.read();
+
+    for (int i = 0, sum = 0; i < count; i++) {
+        sum = ((i % shape.VT == 0) ? 0 : sum) + host[i];
+        wrong += back[i] != sum;
     }
-    std::printf("%lld elements in tiles of %d threads with %d values each\n", count, shape.NT,
-                shape.VT);
-    (void)cudaFree(in);
-    (void)cudaFree(out);
-    return 0;
+    std::printf("%lld elements in tiles of %d threads with %d values each, %d wrong\n", count,
+                shape.NT, shape.VT, wrong);
+    machine_need(shpool_close(&pool), "close");
+    return wrong != 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The larger examples run on a GPU and on the CPU block executor from one source.  This header has
- * the differences between the two machines that simt.h does not cover.
+ * Host code that the examples share.  The larger ones run on a GPU and on the CPU block executor
+ * from one source: this header has the differences that simt.h does not cover.
  *
  *   compiled by nvcc             kernels run on the current CUDA device
  *   compiled as C++17            kernels run on the executor
@@ -12,19 +12,19 @@
 #ifndef SHPOOL_EXAMPLES_MACHINE_H
 #define SHPOOL_EXAMPLES_MACHINE_H
 
+#include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #if defined(__CUDACC__)
 #include <shpool/shpool.cuh>
-/* Otherwise -rdc=true adds CUB's launches from kernels, and so CUDA's device runtime, to the image.
- * No kernel here launches another one. */
-#define CUB_DISABLE_CDP
-#include <cub/device/device_scan.cuh>
 #define MACHINE_METHOD __device__ __forceinline__
 #else
 #include <shpool/executor.h>
@@ -33,9 +33,9 @@
 #define MACHINE_METHOD inline
 #endif
 
-[[noreturn]] static inline void machine_fail(const char *what, const char *why)
+[[noreturn]] static inline void machine_fail(const std::string &what, const std::string &why)
 {
-    std::fprintf(stderr, "%s: %s\n", what, why);
+    std::fprintf(stderr, "%s: %s\n", what.c_str(), why.c_str());
     std::exit(1);
 }
 
@@ -59,8 +59,13 @@ SIMT_FN uint32_t machine_cas(uint32_t *p, uint32_t expected, uint32_t desired)
 {
     return atomicCAS(p, expected, desired);
 }
-SIMT_FN uint32_t machine_peek(const uint32_t *p) { return *(const volatile uint32_t *)p; }
-SIMT_FN void     machine_set_bits(uint32_t *p, uint32_t bits) { (void)atomicOr(p, bits); }
+SIMT_FN void machine_set_bits(uint32_t *p, uint32_t bits) { (void)atomicOr(p, bits); }
+
+/* ---- in kernels: words that other threads write meanwhile, so that a load may be stale.  Plain
+ * accesses on a GPU, where atomic ones in a loop diverge the warp. ---- */
+SIMT_FN uint32_t machine_glance(const uint32_t *p) { return *p; }
+SIMT_FN uint32_t machine_glance(simt_addr addr) { return simt_load32(addr); }
+SIMT_FN void     machine_post(simt_addr addr, uint32_t v) { simt_store32(addr, v); }
 
 /* ---- in kernels: a barrier for `threads` of the block's threads, in whole warps.  They have a
  * `number` from 1 to 15, and a word that is 0 at first. ---- */
@@ -104,12 +109,14 @@ static T *machine_new(size_t count)
 {
     void *p = nullptr;
 
-    machine_cuda(cudaMalloc(&p, (count != 0) ? count * sizeof(T) : 1), "cudaMalloc");
+    machine_cuda(cudaMalloc(&p, count * sizeof(T)), "cudaMalloc");
     return static_cast<T *>(p);
 }
-static inline void machine_delete(const void *p)
+static inline void machine_delete(void *p) /* NULL is no error, even without a machine */
 {
-    machine_cuda(cudaFree(const_cast<void *>(p)), "cudaFree");
+    if (p != nullptr) {
+        machine_cuda(cudaFree(p), "cudaFree");
+    }
 }
 static inline void machine_write(void *to, const void *from, size_t bytes)
 {
@@ -132,19 +139,34 @@ static __global__ void __launch_bounds__(1024) machine_kernel(const __grid_const
     kernel();
 }
 
-/* The number of blocks that the whole machine runs at the same time. */
-template <class Kernel>
-static uint32_t machine_blocks(uint32_t threads, uint32_t shared_bytes)
+/* The number of blocks that the whole machine runs at the same time, if ask(&n) stores how many a
+ * multiprocessor does.  It is asked once for each size: the driver's answer takes the host longer
+ * than a launch. */
+template <class Ask>
+static uint32_t machine_occupancy(uint32_t threads, uint32_t bytes, Ask ask)
 {
-    int units = 0;
-    int each  = 0;
+    static std::map<std::pair<uint32_t, uint32_t>, uint32_t> known;
+    uint32_t &blocks = known[{ threads, bytes }];
+    int       units  = 0;
+    int       each   = 0;
 
-    machine_need(shpool_allow_shared(machine_kernel<Kernel>, shared_bytes), "shared memory");
-    machine_cuda(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, 0), "attribute");
-    machine_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                     &each, machine_kernel<Kernel>, static_cast<int>(threads), shared_bytes),
-                 "occupancy");
-    return static_cast<uint32_t>((each > 0) ? units * each : units);
+    if (blocks == 0) {
+        machine_cuda(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, 0),
+                     "attribute");
+        ask(&each);
+        blocks = static_cast<uint32_t>((each > 0) ? units * each : units);
+    }
+    return blocks;
+}
+template <class Kernel>
+static uint32_t machine_blocks(uint32_t threads, uint32_t bytes)
+{
+    return machine_occupancy(threads, bytes, [=](int *each) {
+        machine_need(shpool_allow_shared(machine_kernel<Kernel>, bytes), "shared memory");
+        machine_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                         each, machine_kernel<Kernel>, static_cast<int>(threads), bytes),
+                     "occupancy");
+    });
 }
 
 /* Kernels in different queues may run at the same time.  A kernel in queue 0 waits for all earlier
@@ -189,13 +211,10 @@ machine_pool_kernel(shpool_pool pool, const __grid_constant__ Kernel kernel)
 template <class Kernel>
 static uint32_t machine_pool_blocks(const shpool_pool &pool, uint32_t threads, uint32_t bytes)
 {
-    int units = 0;
-    int each  = 0;
-
-    machine_cuda(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, 0), "attribute");
-    machine_need(shpool_occupancy((const void *)machine_pool_kernel<Kernel>, &pool, threads, bytes,
-                                  &each), "occupancy");
-    return static_cast<uint32_t>((each > 0) ? units * each : units);
+    return machine_occupancy(threads, bytes + pool.shared_bytes, [&](int *each) {
+        machine_need(shpool_occupancy((const void *)machine_pool_kernel<Kernel>, &pool, threads,
+                                      bytes, each), "occupancy");
+    });
 }
 
 template <class Kernel>
@@ -214,15 +233,26 @@ static void machine_launch_pool(const shpool_pool &pool, uint32_t blocks, uint32
                                       arguments, &pool), "launch");
 }
 
-/* Replace each number by the sum of those before it, with CUB; `memory` is CUB's scratch memory. */
-template <class Memory>
-static void machine_scan(uint32_t *numbers, uint32_t count, Memory *memory)
+/* The time in ms of the second of two launches: the first one warms up. */
+template <class Launch>
+static float machine_time(Launch launch)
 {
-    size_t bytes = 0;
+    cudaEvent_t from = nullptr;
+    cudaEvent_t to   = nullptr;
+    float       ms   = 0;
 
-    machine_cuda(cub::DeviceScan::ExclusiveSum(nullptr, bytes, numbers, numbers, count), "scan");
-    machine_cuda(cub::DeviceScan::ExclusiveSum(memory->get(bytes), bytes, numbers, numbers, count),
-                 "scan");
+    machine_cuda(cudaEventCreate(&from), "cudaEventCreate");
+    machine_cuda(cudaEventCreate(&to), "cudaEventCreate");
+    launch();
+    machine_cuda(cudaEventRecord(from), "cudaEventRecord");
+    launch();
+    machine_cuda(cudaGetLastError(), "launch");
+    machine_cuda(cudaEventRecord(to), "cudaEventRecord");
+    machine_wait();
+    machine_cuda(cudaEventElapsedTime(&ms, from, to), "cudaEventElapsedTime");
+    (void)cudaEventDestroy(from);
+    (void)cudaEventDestroy(to);
+    return ms;
 }
 
 static inline shpool_status machine_open(const char *spec, const shpool_config *want,
@@ -240,7 +270,12 @@ SIMT_FN uint32_t machine_cas(uint32_t *p, uint32_t expected, uint32_t desired)
                                       __ATOMIC_RELAXED);
     return expected;
 }
-SIMT_FN uint32_t machine_peek(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
+SIMT_FN uint32_t machine_glance(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
+SIMT_FN uint32_t machine_glance(simt_addr addr) { return simt_atomic_load(addr, SIMT_RELAXED); }
+SIMT_FN void     machine_post(simt_addr addr, uint32_t v)
+{
+    simt_atomic_store(addr, v, SIMT_RELAXED);
+}
 SIMT_FN void     machine_set_bits(uint32_t *p, uint32_t bits)
 {
     (void)__atomic_fetch_or(p, bits, __ATOMIC_RELAXED);
@@ -260,14 +295,14 @@ static inline const char *machine_name(const char *) { return "the CPU block exe
 template <class T>
 static T *machine_new(size_t count)
 {
-    void *p = std::malloc((count != 0) ? count * sizeof(T) : 1);
+    void *p = std::malloc(count * sizeof(T));
 
     if (p == nullptr) {
         machine_fail("malloc", "no memory");
     }
     return static_cast<T *>(p);
 }
-static inline void machine_delete(const void *p) { std::free(const_cast<void *>(p)); }
+static inline void machine_delete(void *p) { std::free(p); }
 static inline void machine_write(void *to, const void *from, size_t bytes)
 {
     if (bytes != 0) {
@@ -340,19 +375,6 @@ static void machine_launch_pool(const shpool_pool &pool, uint32_t blocks, uint32
                    machine_with_pool<Kernel>{ kernel, pool });
 }
 
-template <class Memory>
-static void machine_scan(uint32_t *numbers, uint32_t count, Memory *)
-{
-    uint32_t sum = 0;
-
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t number = numbers[i];
-
-        numbers[i] = sum;
-        sum += number;
-    }
-}
-
 static inline shpool_status machine_open(const char *spec, const shpool_config *want,
                                          shpool_pool *pool)
 {
@@ -379,40 +401,56 @@ SIMT_FN uint32_t machine_sum(uint32_t value)
 }
 #endif
 
-/* A copy of a host array in the machine's memory. */
-template <class T>
-static T *machine_copy(const std::vector<T> &from)
+/* Start a block for each of `turns`, but no more blocks than run at the same time. */
+template <class Kernel>
+static void machine_fill(uint32_t turns, uint32_t threads, uint32_t bytes, const Kernel &kernel,
+                         uint32_t queue)
 {
-    T *to = machine_new<T>(from.size());
+    const uint32_t most = machine_blocks<Kernel>(threads, bytes);
 
-    machine_write(to, from.data(), from.size() * sizeof(T));
-    return to;
+    if (turns != 0) {
+        machine_start(std::min(turns, most), threads, bytes, kernel, queue);
+    }
 }
 
-/* Memory that grows to the size that the largest round needs; later rounds do not allocate. */
+/* An array in the machine's memory. */
 template <class T>
-struct machine_array {
-    T     *data = nullptr;
-    size_t size = 0;
+class machine_array {
+public:
+    explicit machine_array(size_t size = 0) { (void)get(size); }
+    explicit machine_array(const std::vector<T> &from) { write(from); }
+    machine_array(const machine_array &) = delete;
+    ~machine_array() { machine_delete(data_); }
 
-    T *get(size_t want)
+    operator T *() const { return data_; }
+
+    /* Have room for at least `size` elements; if it had not, its contents are lost. */
+    T *get(size_t size)
     {
-        if (want > size) {
-            clear();
-            data = machine_new<T>(want);
-            size = want;
+        if (size > size_) {
+            machine_delete(data_);
+            data_ = machine_new<T>(size);
+            size_ = size;
         }
-        return data;
+        return data_;
     }
-    ~machine_array() { clear(); }
+    void           zero() { machine_zero(data_, size_ * sizeof(T)); }
+    T             *write(const std::vector<T> &from)
+    {
+        machine_write(get(from.size()), from.data(), from.size() * sizeof(T));
+        return data_;
+    }
+    std::vector<T> read() const /* waits for the kernels */
+    {
+        std::vector<T> to(size_);
+
+        machine_read(to.data(), data_, size_ * sizeof(T));
+        return to;
+    }
 
 private:
-    void clear()
-    {
-        if (data != nullptr) { /* NULL if there is no machine */
-            machine_delete(data);
-        }
-    }
+    T     *data_ = nullptr;
+    size_t size_ = 0;
 };
 
 #endif /* SHPOOL_EXAMPLES_MACHINE_H */

@@ -76,7 +76,7 @@ static inline const char *read_options(int argc, char **argv, const char *usage,
             }
         }
         if (!known) {
-            machine_fail(name.c_str(), "is no option; --help lists them");
+            machine_fail(name.c_str(), "is not an option; --help lists them");
         }
     }
     return file;

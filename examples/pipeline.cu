@@ -12,12 +12,9 @@
  * warp, most of it empty.  From the heap, a row allocates only its own length.
  */
 #define SHPOOL_INLINE warp_best_fit /* a pool for each warp: no waiting for locks */
-#include <cstdio>
-#include <cstdlib>
-#include <vector>
+#include "machine.h"
 
 #include <shpool/after.h>
-#include <shpool/shpool.cuh>
 
 #define WARPS     8u
 #define AHEAD     4u           /* rows of a warp that are in flight or being processed */
@@ -153,109 +150,74 @@ static __global__ void by_heap(rows r, shpool_pool pool)
 #endif
 }
 
-/* ---- the host's side ---- */
-
-static int failed(const char *what, const char *why)
+/* Launch, measure, and compare every element; 1: one is wrong. */
+template <typename Kernel, typename Launch>
+static int run(const char *name, Kernel kernel, unsigned bytes,
+               const std::vector<float> &data, machine_array<float> &device, Launch launch)
 {
-    std::fprintf(stderr, "pipeline: %s: %s\n", what, why);
-    return 1;
-}
+    int    blocks = 0;
+    int    sms    = 0;
+    size_t wrong  = 0;
 
-/* Launch, measure, and compare every element; 0: correct. */
-template <typename Launch>
-static int run(const char *name, const void *kernel, unsigned bytes, const rows &r,
-               const std::vector<float> &data, Launch launch)
-{
-    std::vector<float> result(data.size());
-    cudaEvent_t        from   = nullptr;
-    cudaEvent_t        to     = nullptr;
-    int                blocks = 0;
-    int                sms    = 0;
-    float              ms     = 0;
-    cudaError_t        error;
+    machine_need(shpool_allow_shared(kernel, bytes), name);
+    machine_cuda(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0), "attribute");
+    machine_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, WARPS * 32, bytes),
+                 "occupancy");
+    device.zero();
 
-    (void)cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0);
-    (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, WARPS * 32, bytes);
-    (void)cudaEventCreate(&from);
-    (void)cudaEventCreate(&to);
-    (void)cudaMemset(r.result, 0, data.size() * sizeof(float));
-    launch(blocks * sms); /* warm-up */
-    (void)cudaEventRecord(from);
-    launch(blocks * sms);
-    (void)cudaEventRecord(to);
-    error = cudaMemcpy(result.data(), r.result, data.size() * sizeof(float),
-                       cudaMemcpyDeviceToHost);
-    if (error != cudaSuccess) {
-        return failed(name, cudaGetErrorString(error));
-    }
-    (void)cudaEventElapsedTime(&ms, from, to);
-    (void)cudaEventDestroy(from);
-    (void)cudaEventDestroy(to);
+    const float              ms     = machine_time([&] { launch(blocks * sms); });
+    const std::vector<float> result = device.read();
+
     for (size_t i = 0; i < data.size(); i++) {
-        if (result[i] != 2.0f * data[i] + 1.0f) {
-            std::fprintf(stderr, "pipeline: %s: element %zu is %g\n", name, i, result[i]);
-            return 1;
-        }
+        wrong += result[i] != 2.0f * data[i] + 1.0f;
     }
-    std::printf("%-5s %6u bytes a block, %d blocks an SM: %.3f ms, %.0f GB/s\n", name, bytes,
-                blocks, ms, 2.0 * data.size() * sizeof(float) / ms * 1e-6);
-    return 0;
+    std::printf("%-5s %6u bytes a block, %d blocks an SM: %.3f ms, %.0f GB/s, %zu wrong\n", name,
+                bytes, blocks, ms, 2.0 * data.size() * sizeof(float) / ms * 1e-6, wrong);
+    return wrong != 0;
 }
 
 int main(int argc, char **argv)
 {
     const unsigned        count = (argc > 1) ? std::strtoul(argv[1], NULL, 10) : 200000u;
     std::vector<unsigned> begin(count + 1, 0);
-    std::vector<float>    data;
     shpool_config         want  = {};
     shpool_pool           pool  = {};
-    rows                  r     = {};
     int                   major = 0;
-    float                *in    = nullptr;
-    unsigned             *at    = nullptr;
 
+    if (machine_name("pipeline") == nullptr) {
+        return 77;
+    }
+    machine_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "attribute");
+    if (major < 9) {
+        std::printf("pipeline: skipped: no CUDA device of sm_90 or newer\n");
+        return 77;
+    }
     for (unsigned i = 0; i < count; i++) { /* 16 to 1,024 bytes, and some of MOST */
         const unsigned hash  = i * 2654435761u;
         const unsigned bytes = (hash >> 28 == 7) ? MOST : 16u + (hash >> 8 & 63u) * 16u;
 
         begin[i + 1] = begin[i] + bytes / sizeof(float);
     }
-    data.resize(begin[count]);
+    std::vector<float> data(begin[count]);
+
     for (size_t i = 0; i < data.size(); i++) {
         data[i] = static_cast<float>(i % 1000);
     }
-    want.block_threads = WARPS * 32;
-    want.payload_bytes = HEAP;
+    want.block_threads    = WARPS * 32;
+    want.payload_bytes    = HEAP;
     want.threads_per_pool = 32;
-    if ((cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0) != cudaSuccess) ||
-        (major < 9)) {
-        std::printf("pipeline: skipped: no CUDA device of sm_90 or newer\n");
-        return 77;
-    }
-    if ((cudaMalloc(&in, data.size() * sizeof(float)) != cudaSuccess) ||
-        (cudaMalloc(&r.result, data.size() * sizeof(float)) != cudaSuccess) ||
-        (cudaMalloc(&at, begin.size() * sizeof(unsigned)) != cudaSuccess) ||
-        (cudaMemcpy(in, data.data(), data.size() * sizeof(float), cudaMemcpyHostToDevice) !=
-         cudaSuccess) ||
-        (cudaMemcpy(at, begin.data(), begin.size() * sizeof(unsigned), cudaMemcpyHostToDevice) !=
-         cudaSuccess)) {
-        return failed("memory", cudaGetErrorString(cudaGetLastError()));
-    }
-    r.data  = in;
-    r.begin = at;
-    r.count = count;
-    if ((shpool_open("warp_best_fit", &want, &pool) != SHPOOL_OK) ||
-        (shpool_allow_shared(by_heap, pool.shared_bytes) != SHPOOL_OK) ||
-        (shpool_allow_shared(by_ring, WARPS * AHEAD * MOST) != SHPOOL_OK)) {
-        return failed("pool", shpool_last_error());
-    }
-    if ((run("ring", reinterpret_cast<const void *>(by_ring), WARPS * AHEAD * MOST, r, data,
-             [&](int blocks) { by_ring<<<blocks, WARPS * 32, WARPS * AHEAD * MOST>>>(r); }) != 0) ||
-        (run("heap", reinterpret_cast<const void *>(by_heap), pool.shared_bytes, r, data,
-             [&](int blocks) {
-                 by_heap<<<blocks, WARPS * 32, pool.shared_bytes>>>(r, pool);
-             }) != 0)) {
-        return 1;
-    }
-    return (shpool_close(&pool) == SHPOOL_OK) ? 0 : failed("close", shpool_last_error());
+    machine_need(shpool_open("warp_best_fit", &want, &pool), "pool");
+
+    machine_array<float>    from(data), result(data.size());
+    machine_array<unsigned> begins(begin);
+    const rows              r      = { from, result, begins, count };
+    const unsigned          ring   = WARPS * AHEAD * MOST;
+    const int               failed =
+        run("ring", by_ring, ring, data, result,
+            [&](int blocks) { by_ring<<<blocks, WARPS * 32, ring>>>(r); }) |
+        run("heap", by_heap, pool.shared_bytes, data, result,
+            [&](int blocks) { by_heap<<<blocks, WARPS * 32, pool.shared_bytes>>>(r, pool); });
+
+    machine_need(shpool_close(&pool), "close");
+    return failed;
 }

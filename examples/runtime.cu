@@ -11,9 +11,7 @@
  * Prints the pool's statistics.  One allocation in each block is leaked on purpose: the report
  * shows it as live.
  */
-#include <cstdio>
-
-#include <shpool/shpool.cuh>
+#include "machine.h"
 
 #define BLOCKS  16u
 #define THREADS 64u
@@ -51,42 +49,25 @@ static __global__ void lists(shpool_pool pool, unsigned length)
     shpool_fini(heap);
 }
 
-static int failed(const char *what, const char *why)
-{
-    std::fprintf(stderr, "runtime: %s: %s\n", what, why);
-    return 1;
-}
-
 int main(int argc, char **argv)
 {
-    const char        *spec    = (argc > 1) ? argv[1] : NULL; /* NULL: $SHPOOL_ALLOCATOR */
-    shpool_config      want    = {};
-    shpool_pool        pool    = {};
-    shpool_report_data report  = {};
-    int                devices = 0;
-    cudaError_t        error   = cudaGetDeviceCount(&devices);
+    const char        *spec   = (argc > 1) ? argv[1] : NULL; /* NULL: $SHPOOL_ALLOCATOR */
+    shpool_config      want   = {};
+    shpool_pool        pool   = {};
+    shpool_report_data report = {};
 
     want.block_threads = THREADS;
     want.payload_bytes = 32 * 1024;
     want.flags         = SHPOOL_FLAG_STATS; /* as "stats=1" in the spec */
-    if (shpool_plan(spec, &want, &pool) != SHPOOL_OK) { /* finds mistakes without a device */
-        return failed("allocator", shpool_last_error());
-    }
-    if ((error != cudaSuccess) || (devices == 0)) {
-        std::printf("runtime: %s takes %u bytes a block; skipped, no CUDA device: %s\n", pool.name,
-                    pool.shared_bytes, cudaGetErrorString(error));
+    machine_need(shpool_plan(spec, &want, &pool), "allocator"); /* needs no device */
+    if (machine_name("runtime") == nullptr) {
         return 77;
     }
-
-    if ((shpool_open(spec, &want, &pool) != SHPOOL_OK) ||
-        (shpool_launch(lists, BLOCKS, THREADS, NULL, &pool, 12) != SHPOOL_OK)) {
-        return failed("pool", shpool_last_error());
-    }
-    if (shpool_report(&pool, &report) != SHPOOL_OK) { /* waits for the kernel */
-        return failed("report", shpool_last_error());
-    }
+    machine_need(shpool_open(spec, &want, &pool), "pool");
+    machine_need(shpool_launch(lists, BLOCKS, THREADS, NULL, &pool, 12), "launch");
+    machine_need(shpool_report(&pool, &report), "report"); /* waits for the kernel */
     if (report.status != SHPOOL_OK) {
-        return failed("kernel", shpool_strerror(static_cast<shpool_status>(report.status)));
+        machine_fail("kernel", shpool_strerror(static_cast<shpool_status>(report.status)));
     }
 
     std::printf("allocator     %s, %u pools of %u bytes\n", pool.name, pool.pools, pool.pool_bytes);
@@ -97,5 +78,6 @@ int main(int argc, char **argv)
                 report.live_bytes);
     std::printf("peak          %u bytes in one block\n", report.peak_bytes);
     std::printf("largest free  %u bytes at the end\n", report.largest_free);
-    return (shpool_close(&pool) == SHPOOL_OK) ? 0 : failed("close", shpool_last_error());
+    machine_need(shpool_close(&pool), "close");
+    return 0;
 }

@@ -5,14 +5,10 @@
  *
  *   nvcc -rdc=true scratch.cu -o scratch $(pkg-config --cflags --libs shpool)
  *
- * by_hand: the code that launches the kernel must know how much memory every function in it needs,
- * and where that memory is.
- * by_arena: each function allocates what it needs and releases it; no other code has to know.
+ * Without an arena, the code that launches the kernel must know how much memory every function in
+ * it needs, and where that memory is.  Here each function allocates what it needs and releases it.
  */
-#include <cstdio>
-#include <vector>
-
-#include <shpool/shpool.cuh>
+#include "machine.h"
 
 #define TILES   64u
 #define THREADS 256u
@@ -60,41 +56,6 @@ static __device__ void scan_with(unsigned *data, unsigned n, unsigned *parts)
     }
 }
 
-/* Count each value of the tile.  Whole block; `histogram` has a word for each value. */
-static __device__ void count_into(unsigned *histogram, unsigned tile)
-{
-    for (unsigned b = threadIdx.x; b < bins_of(tile); b += THREADS) {
-        histogram[b] = 0;
-    }
-    __syncthreads();
-    for (unsigned i = threadIdx.x; i < COUNT; i += THREADS) {
-        atomicAdd(&histogram[value_of(tile, i)], 1u);
-    }
-    __syncthreads();
-}
-
-/* result[i] = how many numbers of the tile are less than or equal to its i-th one. */
-static __device__ void write_out(const unsigned *histogram, unsigned tile, unsigned *result)
-{
-    for (unsigned i = threadIdx.x; i < COUNT; i += THREADS) {
-        result[tile * COUNT + i] = histogram[value_of(tile, i)];
-    }
-}
-
-/* ---- before ---- */
-
-static __global__ void by_hand(unsigned *result)
-{
-    extern __shared__ unsigned words[]; /* for the most bins, followed by the scan's */
-    const unsigned most = 64u + 6u * 64u;
-
-    count_into(words, blockIdx.x);
-    scan_with(words, bins_of(blockIdx.x), words + most);
-    write_out(words, blockIdx.x, result);
-}
-
-/* ---- after ---- */
-
 static __device__ void scan(shpool_heap heap, unsigned *data, unsigned n)
 {
     const uint32_t mark  = shpool_mark(heap);
@@ -109,87 +70,73 @@ static __device__ void scan(shpool_heap heap, unsigned *data, unsigned n)
     }
 }
 
-static __global__ void by_arena(shpool_pool pool, unsigned *result)
+/* result[i] = how many numbers of the tile are less than or equal to its i-th one. */
+static __global__ void equalise(shpool_pool pool, unsigned *result)
 {
     extern __shared__ __align__(16) unsigned char smem[];
     shpool_heap    heap = shpool_init(&pool, smem);
-    const unsigned bins = bins_of(blockIdx.x);
+    const unsigned tile = blockIdx.x;
+    const unsigned bins = bins_of(tile);
     unsigned      *histogram = static_cast<unsigned *>(shpool_malloc_block(heap, bins * 4u));
 
     if (histogram != nullptr) {
-        count_into(histogram, blockIdx.x);
+        for (unsigned b = threadIdx.x; b < bins; b += THREADS) {
+            histogram[b] = 0;
+        }
+        __syncthreads();
+        for (unsigned i = threadIdx.x; i < COUNT; i += THREADS) {
+            atomicAdd(&histogram[value_of(tile, i)], 1u);
+        }
+        __syncthreads();
         scan(heap, histogram, bins);
         __syncthreads();
-        write_out(histogram, blockIdx.x, result);
+        for (unsigned i = threadIdx.x; i < COUNT; i += THREADS) {
+            result[tile * COUNT + i] = histogram[value_of(tile, i)];
+        }
     }
     shpool_fini(heap);
 }
 
-/* ---- the host's side ---- */
-
-static int failed(const char *what, const char *why)
+/* Compare with the host's; 1: a number is wrong. */
+static int check(const machine_array<unsigned> &device)
 {
-    std::fprintf(stderr, "scratch: %s: %s\n", what, why);
-    return 1;
-}
+    const std::vector<unsigned> result = device.read();
+    unsigned                    wrong  = 0;
 
-static int check(const char *name, const unsigned *device)
-{
-    std::vector<unsigned> result(TILES * COUNT);
-    const cudaError_t error = cudaMemcpy(result.data(), device, result.size() * sizeof(unsigned),
-                                         cudaMemcpyDeviceToHost);
-
-    if (error != cudaSuccess) {
-        return failed(name, cudaGetErrorString(error));
-    }
     for (unsigned tile = 0; tile < TILES; tile++) {
-        std::vector<unsigned> sum(bins_of(tile) + 1, 0);
+        std::vector<unsigned> sum(bins_of(tile), 0);
 
         for (unsigned i = 0; i < COUNT; i++) {
-            sum[value_of(tile, i) + 1]++;
+            sum[value_of(tile, i)]++;
         }
-        for (unsigned b = 0; b < bins_of(tile); b++) {
-            sum[b + 1] += sum[b];
+        for (unsigned b = 1; b < bins_of(tile); b++) {
+            sum[b] += sum[b - 1];
         }
         for (unsigned i = 0; i < COUNT; i++) {
-            if (result[tile * COUNT + i] != sum[value_of(tile, i) + 1]) {
-                std::fprintf(stderr, "scratch: %s: tile %u, number %u: %u\n", name, tile, i,
-                             result[tile * COUNT + i]);
-                return 1;
-            }
+            wrong += result[tile * COUNT + i] != sum[value_of(tile, i)];
         }
     }
-    std::printf("%s: %u tiles are right\n", name, TILES);
-    return 0;
+    std::printf("scratch: %u tiles, %u wrong numbers\n", TILES, wrong);
+    return wrong != 0;
 }
 
 int main()
 {
-    shpool_config want   = {};
-    shpool_pool   pool   = {};
-    unsigned     *result = nullptr;
-    int           count  = 0;
+    shpool_config want = {};
+    shpool_pool   pool = {};
 
-    if ((cudaGetDeviceCount(&count) != cudaSuccess) || (count == 0)) {
-        std::printf("scratch: skipped: no CUDA device\n");
+    if (machine_name("scratch") == nullptr) {
         return 77;
     }
-    if (cudaMalloc(&result, TILES * COUNT * sizeof(unsigned)) != cudaSuccess) {
-        return failed("cudaMalloc", cudaGetErrorString(cudaGetLastError()));
-    }
-    by_hand<<<TILES, THREADS, (64u + 6u * 64u + WARPS) * sizeof(unsigned)>>>(result);
-    if (check("by hand", result) != 0) {
-        return 1;
-    }
+    machine_array<unsigned> result(TILES * COUNT);
+
     want.block_threads = THREADS;
     want.payload_bytes = 4096;
-    if (shpool_open("arena:threads_per_pool=256", &want, &pool) != SHPOOL_OK) {
-        return failed("open", shpool_last_error());
-    }
-    by_arena<<<TILES, THREADS, pool.shared_bytes>>>(pool, result);
-    if (check("by arena", result) != 0) {
-        return 1;
-    }
-    (void)cudaFree(result);
-    return (shpool_close(&pool) == SHPOOL_OK) ? 0 : failed("close", shpool_last_error());
+    machine_need(shpool_open("arena:threads_per_pool=256", &want, &pool), "open");
+    equalise<<<TILES, THREADS, pool.shared_bytes>>>(pool, result);
+
+    const int failed = check(result);
+
+    machine_need(shpool_close(&pool), "close");
+    return failed;
 }

@@ -10,10 +10,7 @@
  * from global memory (spill=arena).  The size of the pool is then no longer a limit.  The program
  * prints the size that the run would have needed.
  */
-#include <cstdio>
-#include <vector>
-
-#include <shpool/shpool.cuh>
+#include "machine.h"
 
 #define BLOCKS  4096u
 #define THREADS 128u
@@ -113,107 +110,68 @@ static __global__ void by_pool(shpool_pool pool, unsigned *result)
     shpool_fini(heap);
 }
 
-/* ---- the host's side ---- */
-
-static int failed(const char *what, const char *why)
-{
-    std::fprintf(stderr, "spill: %s: %s\n", what, why);
-    return 1;
-}
-
-/* Time a launch, and compare its result. */
-template <typename Launch>
-static int run(const char *name, const void *kernel, unsigned bytes, unsigned *device,
+/* Time a launch, and compare its sums with the host's; 1: one is wrong. */
+template <typename Kernel, typename Launch>
+static int run(const char *name, Kernel kernel, unsigned bytes, machine_array<unsigned> &device,
                Launch launch)
 {
-    std::vector<unsigned> result(BLOCKS * KEYS);
-    cudaEvent_t           from   = nullptr;
-    cudaEvent_t           to     = nullptr;
-    float                 ms     = 0;
+    std::vector<unsigned> sum(BLOCKS * KEYS);
     int                   blocks = 0;
-    cudaError_t           error;
 
-    (void)cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, THREADS, bytes);
-    (void)cudaEventCreate(&from);
-    (void)cudaEventCreate(&to);
-    launch(); /* warm-up */
-    (void)cudaEventRecord(from);
-    launch();
-    (void)cudaEventRecord(to);
-    error = cudaMemcpy(result.data(), device, result.size() * sizeof(unsigned),
-                       cudaMemcpyDeviceToHost);
-    if (error != cudaSuccess) {
-        return failed(name, cudaGetErrorString(error));
-    }
-    (void)cudaEventElapsedTime(&ms, from, to);
-    (void)cudaEventDestroy(from);
-    (void)cudaEventDestroy(to);
+    machine_need(shpool_allow_shared(kernel, bytes), name);
+    machine_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, THREADS, bytes),
+                 "occupancy");
     for (unsigned block = 0; block < BLOCKS; block++) {
-        unsigned sum[KEYS] = {};
-
         for (unsigned i = 0; i < records_of(block); i++) {
             const unsigned record = record_of(block, i);
 
-            sum[record >> 27] += record ^ record >> 27;
-        }
-        for (unsigned key = 0; key < KEYS; key++) {
-            if (result[block * KEYS + key] != sum[key]) {
-                std::fprintf(stderr, "spill: %s: block %u, key %u: %u\n", name, block, key,
-                             result[block * KEYS + key]);
-                return 1;
-            }
+            sum[block * KEYS + (record >> 27)] += record ^ record >> 27;
         }
     }
-    std::printf("%-14s %6u bytes a block, %2d blocks an SM: %.3f ms\n", name, bytes, blocks, ms);
-    return 0;
+    device.zero();
+
+    const float ms    = machine_time(launch);
+    const bool  right = device.read() == sum;
+
+    std::printf("%-14s %6u bytes a block, %2d blocks an SM: %.3f ms, %s\n", name, bytes, blocks,
+                ms, right ? "right" : "WRONG");
+    return !right;
 }
 
 int main()
 {
-    const unsigned    most   = MANY / CHUNK + 2u * KEYS;
-    shpool_config     want   = {};
-    shpool_pool       pool   = {};
-    shpool_stats_data stats  = {};
-    unsigned         *result = nullptr;
-    int               count  = 0;
+    const unsigned    most  = MANY / CHUNK + 2u * KEYS;
+    const unsigned    bytes = most * sizeof(chunk);
+    shpool_config     want  = {};
+    shpool_pool       pool  = {};
+    shpool_stats_data stats = {};
 
-    if ((cudaGetDeviceCount(&count) != cudaSuccess) || (count == 0)) {
-        std::printf("spill: skipped: no CUDA device\n");
+    if (machine_name("spill") == nullptr) {
         return 77;
     }
-    if (cudaMalloc(&result, BLOCKS * KEYS * sizeof(unsigned)) != cudaSuccess) {
-        return failed("cudaMalloc", cudaGetErrorString(cudaGetLastError()));
-    }
-    if (shpool_allow_shared(by_worst_case, most * sizeof(chunk)) != SHPOOL_OK) {
+    machine_array<unsigned> result(BLOCKS * KEYS);
+    int                     failed = 0;
+
+    if (shpool_allow_shared(by_worst_case, bytes) != SHPOOL_OK) {
         std::printf("by_worst_case: %s\n", shpool_last_error()); /* the message names the limit */
-    } else if (run("by worst case", reinterpret_cast<const void *>(by_worst_case),
-                   most * sizeof(chunk), result, [&] {
-                       by_worst_case<<<BLOCKS, THREADS, most * sizeof(chunk)>>>(result, most);
-                   }) != 0) {
-        return 1;
+    } else {
+        failed = run("by worst case", by_worst_case, bytes, result,
+                     [&] { by_worst_case<<<BLOCKS, THREADS, bytes>>>(result, most); });
     }
     want.block_threads = THREADS;
     want.payload_bytes = 8 * 1024;
-    for (const char *spec : {"bitmap:spill=arena,spill_bytes=128K",
-                             "bitmap:spill=arena,spill_bytes=128K,stats=1"}) {
-        if ((shpool_open(spec, &want, &pool) != SHPOOL_OK) ||
-            (shpool_allow_shared(by_pool, pool.shared_bytes) != SHPOOL_OK)) {
-            return failed(spec, shpool_last_error());
-        }
-        if (run((pool.flags & SHPOOL_FLAG_STATS) ? "by pool, stats" : "by pool",
-                reinterpret_cast<const void *>(by_pool), pool.shared_bytes, result,
-                [&] { by_pool<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, result); }) != 0) {
-            return 1;
-        }
+    for (const char *spec : { "bitmap:spill=arena,spill_bytes=128K",
+                              "bitmap:spill=arena,spill_bytes=128K,stats=1" }) {
+        machine_need(shpool_open(spec, &want, &pool), spec);
+        failed |= run((pool.flags & SHPOOL_FLAG_STATS) ? "by pool, stats" : "by pool", by_pool,
+                      pool.shared_bytes, result,
+                      [&] { by_pool<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, result); });
         if (((pool.flags & SHPOOL_FLAG_STATS) != 0) &&
             (shpool_stats(&pool, &stats) == SHPOOL_OK)) {
             std::printf("%llu of %llu requests were spilled; the largest block had %u bytes live\n",
                         stats.spills, stats.mallocs, stats.peak_bytes);
         }
-        if (shpool_close(&pool) != SHPOOL_OK) {
-            return failed("close", shpool_last_error());
-        }
+        machine_need(shpool_close(&pool), "close");
     }
-    (void)cudaFree(result);
-    return 0;
+    return failed;
 }

@@ -6,8 +6,8 @@
 # Output:    NVCC, SHPOOL_NVCC_GENCODE, SHPOOL_CUDA_ARCHS, SHPOOL_CUDA_LOW, SHPOOL_CUDA_LIBDIR,
 #            SHPOOL_CUDA_VERSION and SHPOOL_LTO_ARCH (the stamps of LTO-IR: 13000 and 75),
 #            SHPOOL_LTO_CFLAGS (for programs whose allocator is to be inlined at run time),
-#            SHPOOL_PC_DEVICE_LIBS; AM_CONDITIONAL HAVE_NVCC, HAVE_LTO_IR, HAVE_NVRTC,
-#            HAVE_CUSPARSE; HAVE_LTO_IR and HAVE_CUDA_DEVICE in config.h
+#            SHPOOL_PC_DEVICE_LIBS; AM_CONDITIONAL HAVE_NVCC, HAVE_LTO_IR, HAVE_NVRTC;
+#            HAVE_LTO_IR and HAVE_CUDA_DEVICE in config.h
 #
 # LIST is all, all-major, native, or compute capabilities separated by commas: 75,80,90 .  The
 # groups are expanded here, from the architectures of this nvcc: sm_75 is the library's lowest, and
@@ -30,7 +30,7 @@ AC_ARG_VAR([NVCCFLAGS], [extra flags for NVCC, e.g. -lineinfo])
 : ${NVCCFLAGS="-O2"}
 
 shpool_have_nvcc=no shpool_have_nvcc_reason=
-shpool_have_lto_ir=no shpool_have_nvrtc=no shpool_have_cusparse=no
+shpool_have_lto_ir=no shpool_have_nvrtc=no
 SHPOOL_NVCC_GENCODE= SHPOOL_CUDA_ARCHS= SHPOOL_CUDA_LOW= SHPOOL_CUDA_LIBDIR=
 SHPOOL_CUDA_VERSION= SHPOOL_LTO_ARCH= SHPOOL_LTO_CFLAGS=
 # A user's NVCC is used unchanged ("nvcc -ccbin g++-12" too: AC_PATH_PROG would drop such a value,
@@ -102,10 +102,6 @@ _SHPOOL_EOF
 #include <nvrtc.h>
 int main() { int a, b; return nvrtcVersion(&a, &b); }
 _SHPOOL_EOF
-  cat >conftest.cud/d.cu <<'_SHPOOL_EOF'
-#include <cusparse.h>
-int main() { cusparseHandle_t h; return cusparseCreate(&h); }
-_SHPOOL_EOF
   AS_IF([(cd conftest.cud &&
           $NVCC $SHPOOL_NVCC_GENCODE $NVCCFLAGS -Xcompiler -fPIC -dc a.cu -o a.o &&
           $AR cr libp.a a.o && $RANLIB libp.a &&
@@ -124,10 +120,6 @@ _SHPOOL_EOF
     AS_IF([(cd conftest.cud && $NVCC c.cu -lnvrtc -o c) >&AS_MESSAGE_LOG_FD 2>&1],
           [shpool_have_nvrtc=yes])
     AC_MSG_RESULT([$shpool_have_nvrtc])
-    AC_MSG_CHECKING([whether $NVCC links with cuSPARSE])
-    AS_IF([(cd conftest.cud && $NVCC d.cu -lcusparse -o d) >&AS_MESSAGE_LOG_FD 2>&1],
-          [shpool_have_cusparse=yes])
-    AC_MSG_RESULT([$shpool_have_cusparse])
     # where nvcc finds its own libraries: tests that need one at run time look there
     SHPOOL_CUDA_LIBDIR=`$NVCC -dryrun conftest.cud/b.cu -o conftest.cud/b 2>&1 |
       sed -n 's/^#\$ LIBRARIES=//p' | tr -d '"' | tr ' ' '\n' |
@@ -160,6 +152,5 @@ AS_IF([test "x$shpool_have_lto_ir" = xyes],
       [AC_DEFINE([HAVE_LTO_IR], [1], [Define to 1 if libshpool.so holds the allocators' LTO-IR])])
 AM_CONDITIONAL([HAVE_NVCC], [test "x$shpool_have_nvcc" = xyes])
 AM_CONDITIONAL([HAVE_LTO_IR], [test "x$shpool_have_lto_ir" = xyes])
-AM_CONDITIONAL([HAVE_CUSPARSE], [test "x$shpool_have_cusparse" = xyes])
 AM_CONDITIONAL([HAVE_NVRTC], [test "x$shpool_have_nvrtc" = xyes])
 ])

@@ -60,7 +60,7 @@ int coalesce_assembly_computes(const char *text, size_t bytes)
 {
     size_t at = 0;
 
-    for (;;) {
+    for (;;) { /* an instruction or declaration: it begins at `at`, and its ';' is at `end` */
         size_t end;
 
         while ((at < bytes) && (strchr(" \t\n\r{};", text[at]) != NULL)) {
@@ -74,7 +74,7 @@ int coalesce_assembly_computes(const char *text, size_t bytes)
         if ((end == bytes) ||
             (!coalesce_computes(text + at, end - at) &&
              ((end - at < 5) || (memcmp(text + at, ".reg", 4) != 0)))) {
-            return 0; /* also predicates, labels, comments */
+            return 0; /* or it begins with a predicate, a label or a comment */
         }
         at = end;
     }

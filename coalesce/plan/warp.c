@@ -185,8 +185,9 @@ static void require_warp(coalesce_warp *warp)
 
 const char *const coalesce_special[4] = { "%ntid.x", "%ntid.y", "%ntid.z", "%total_smem_size" };
 
-/* G0: a multiprocessor's shared memory, 227 KiB, has room for blocks of so many threads: few warps
- * do not hide the time that a record takes to go through other lanes. */
+/* G0: the blocks that fit into a multiprocessor's shared memory, 227 KiB, have more than `least`
+ * threads together.  Fewer warps do not hide the time that a record takes to go through other
+ * lanes. */
 static void require_threads(coalesce_warp *warp, uint32_t least)
 {
     uint32_t threads = input(warp, COALESCE_OP_SPECIAL, 0);

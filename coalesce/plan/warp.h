@@ -28,7 +28,7 @@ typedef struct coalesce_record {
     int      is_narrow;  /* some words consist of bytes and half-words: they may lie anywhere */
     int      is_global;  /* the address is known to be global; else a guard tests it */
     int      is_disjoint; /* copies: the two sides are known not to overlap; else G4 tests it */
-    uint32_t threads;    /* G0: as many must have room on a multiprocessor; 0: no test */
+    uint32_t threads;    /* G0: a multiprocessor must have room for more than these; 0: no test */
     int      is_parallel; /* copies: their distance is known to be the same in all lanes */
     int64_t  offset[2];  /* of each side's record from its address */
 } coalesce_record;

@@ -136,9 +136,9 @@ SIMT_FN attention attention_begin(const model &m, const moment &now, instruction
 
 /* Add a share of `tokens`, whose keys and values are contiguous: that of the rank-th of `warps`
  * warps. */
-template <class Memory>
-SIMT_FN void attention_tokens(const model &m, attention *a, Memory keys, Memory values,
-                              uint32_t tokens, uint32_t rank, uint32_t warps)
+SIMT_FN void attention_tokens(const model &m, attention *a, shared_weights keys,
+                              shared_weights values, uint32_t tokens, uint32_t rank,
+                              uint32_t warps)
 {
     const uint32_t mine = rank * warp_tokens(m);
     const uint32_t step = warps * warp_tokens(m);

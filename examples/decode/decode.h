@@ -34,15 +34,9 @@
  *             of 500, and tells the readers through an mbarrier.
  *
  * No deadlock
- *   One warp allocates, in the order of the instructions.  So whenever a tile has memory, all tiles
- *   before it have, or had, memory.  Consider the first operation that is not finished, and a block
- *   that has rows of it.  The block's tiles before these have been read and freed.  If its next
- *   tile has memory, its bytes arrive without the help of any thread.  If not, no later tile has
- *   memory either, the pool is empty, and the tile gets memory.  Its input belongs to an earlier
- *   operation, which is finished.  So its readers make progress.
- *   Two loaders that allocated independently of each other could fill the pool with tiles of a
- *   later operation: each would wait for the other.
- *   All blocks must run at the same time; a cooperative launch ensures that.
+ *   One warp allocates, in the order of the instructions, so the first operation that is not
+ *   finished always gets its tiles: doc/PERSISTENT.md has the proof.  All blocks must run at the
+ *   same time; a cooperative launch ensures that.
  *
  * Memory order
  *   results each word is its own message, so no order between words is needed: relaxed stores and

@@ -103,9 +103,8 @@ SIMT_FN float add_warps(simt_addr from, uint32_t apart)
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
 
-/* Called by readers after they have met, by a thread for each segment of a row; those
- * without a row return immediately.  done: NULL, or
- * the counters. */
+/* Called by readers after they have met, by a thread for each segment of a row; those without a row
+ * return immediately.  done: the counters, or NULL. */
 SIMT_FN void finish(const model &m, const moment &now, instruction in, results sums, beside at,
                     uint32_t *done)
 {

@@ -54,16 +54,11 @@ struct lane_vector {
     simt_u128 x[LOADS];
 };
 
-/* The location of weights: shared memory, or, for separate kernels, global memory. */
+/* Weights in shared memory. */
 struct shared_weights {
     simt_addr base;
 
     MACHINE_METHOD simt_u128 get(uint32_t byte) const { return simt_load128(base + byte); }
-};
-struct global_weights {
-    const unsigned char *base;
-
-    MACHINE_METHOD simt_u128 get(uint32_t byte) const { return seam_stream(base + byte); }
 };
 
 /* The lane's weights of ROWS / n.count() rows at a time: known before a tile arrives. */
@@ -89,9 +84,8 @@ struct lane_rows {
 
 /* Multiply the warp's columns of a tile's rows.  The sums are stored in `to`, from the tile's first
  * row on. */
-template <class Weights>
-SIMT_FN void multiply(Weights weights, const lane_rows &mine, uint32_t rows, const lane_vector &v,
-                      results to, uint32_t first)
+SIMT_FN void multiply(shared_weights weights, const lane_rows &mine, uint32_t rows,
+                      const lane_vector &v, results to, uint32_t first)
 {
     const uint32_t store = simt_lane() % 4u == lane_row() % 4u;
     simt_addr      sums  = to.sums(simt_warp()) + 4u * ((first << mine.n.bits) + lane_row());

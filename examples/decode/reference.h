@@ -3,9 +3,7 @@
 #ifndef SHPOOL_EXAMPLES_DECODE_REFERENCE_H
 #define SHPOOL_EXAMPLES_DECODE_REFERENCE_H
 
-#include "safetensors.h"
-
-#include <algorithm>
+#include "weights.h"
 
 static inline float host_float(uint16_t bf16)
 {
@@ -15,83 +13,55 @@ static inline float host_float(uint16_t bf16)
     std::memcpy(&f, &bits, sizeof(f));
     return f;
 }
-static inline float host_round(float f)
+static inline float host_round(float f) /* to bf16 */
 {
     uint32_t bits;
 
     std::memcpy(&bits, &f, sizeof(bits));
     return host_float(static_cast<uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16));
 }
-/* Round to bf16 as the machine did, if its number is within three quarters of a step.  The
- * machine's vectors have 16 bits, so a number near the middle of a step may be rounded to the other
- * side.  A step is 2^-8 to 2^-7 of the number; at a short context the layer's output would differ
- * by more than the tolerance. */
-static inline float host_round_like(float f, float on_machine)
-{
-    int exponent = 0;
-
-    (void)std::frexp(f, &exponent);
-    return (std::fabs(on_machine - f) <= 0.75f * std::ldexp(1.0f, exponent - 8)) ? on_machine
-                                                                                : host_round(f);
-}
 
 class reference {
 public:
     typedef std::vector<float> numbers;
 
-    /* file: the source of the weights, or NULL. */
-    reference(const shape &s, uint32_t context, tensor_file *file)
-        : s_(s), file_(file), keys_(s.layers), values_(s.layers)
+    reference(const shape &s, uint32_t context) : s_(s), keys_(s.layers), values_(s.layers)
     {
         for (uint32_t l = 0; l < s.layers; l++) {
             for (uint32_t t = 0; t < context; t++) {
-                keys_[l].push_back(cached(NAME_KEYS, l, t));
-                values_[l].push_back(cached(NAME_VALUES, l, t));
+                for (uint32_t i = 0; i < s.kv_heads * s.head_dim; i++) {
+                    const uint32_t row = i / s.head_dim * 65536u + t;
+
+                    keys_[l].push_back(weight(NAME_KEYS, l, row, i % s.head_dim, 0));
+                    values_[l].push_back(weight(NAME_VALUES, l, row, i % s.head_dim, 0));
+                }
             }
         }
     }
 
-    std::vector<numbers> after_attention, after_layer; /* of the last step, by layer */
+    std::vector<numbers> after_layer; /* of the last step */
     numbers              logits;
 
-    /* The token that comes after `token`.  written(layer, NAME_KEYS or NAME_VALUES): what the
-     * machine has written for this token, in natural order. */
-    template <class Written>
-    uint32_t step(uint32_t token, const Written &written)
+    void step(uint32_t token)
     {
         numbers x(s_.hidden);
 
-        after_attention.clear();
         after_layer.clear();
         for (uint32_t c = 0; c < s_.hidden; c++) {
             x[c] = weight(NAME_HEAD, 0, token, c, s_.hidden);
         }
         for (uint32_t l = 0; l < s_.layers; l++) {
-            add(&x, attention(l, norm(NAME_NORM_1, l, x), written));
-            after_attention.push_back(x);
+            add(&x, attention(l, norm(NAME_NORM_1, l, x)));
             add(&x, feed_forward(l, norm(NAME_NORM_2, l, x)));
             after_layer.push_back(x);
         }
         logits = times(NAME_HEAD, 0, s_.vocab, norm(NAME_NORM, 0, x));
-        return static_cast<uint32_t>(std::max_element(logits.begin(), logits.end()) -
-                                     logits.begin());
     }
 
 private:
-    float weight(uint32_t name, uint32_t l, uint32_t row, uint32_t c, uint32_t columns) const
+    static float weight(uint32_t name, uint32_t l, uint32_t row, uint32_t c, uint32_t columns)
     {
-        return host_float(((file_ == nullptr) || (name >= NAME_KEYS))
-                              ? made_up(name, l, row, c, columns)
-                              : file_->get(name, l)[size_t{ row } * file_->columns_of(name) + c]);
-    }
-    numbers cached(uint32_t name, uint32_t l, uint32_t token) const
-    {
-        numbers all(static_cast<size_t>(s_.kv_heads) * s_.head_dim);
-
-        for (uint32_t i = 0; i < all.size(); i++) {
-            all[i] = weight(name, l, i / s_.head_dim * 65536u + token, i % s_.head_dim, 0);
-        }
-        return all;
+        return host_float(made_up(name, l, row, c, columns));
     }
     static void add(numbers *to, const numbers &from)
     {
@@ -99,103 +69,90 @@ private:
             (*to)[i] += from[i];
         }
     }
-    numbers times(uint32_t name, uint32_t l, uint32_t rows, const numbers &x) const
+    static numbers times(uint32_t name, uint32_t l, uint32_t rows, const numbers &x)
     {
-        numbers y(rows);
+        const uint32_t columns = static_cast<uint32_t>(x.size());
+        numbers        y(rows);
 
         for (uint32_t r = 0; r < rows; r++) {
             double sum = 0;
 
-            for (uint32_t c = 0; c < x.size(); c++) {
-                sum += static_cast<double>(x[c]) *
-                       weight(name, l, r, c, static_cast<uint32_t>(x.size()));
+            for (uint32_t c = 0; c < columns; c++) {
+                sum += static_cast<double>(x[c]) * weight(name, l, r, c, columns);
             }
             y[r] = static_cast<float>(sum);
         }
         return y;
     }
-    numbers norm(uint32_t name, uint32_t l, numbers x) const
+    static numbers norm(uint32_t name, uint32_t l, numbers x)
     {
         double square = 0;
 
         for (float v : x) {
             square += static_cast<double>(v) * v;
         }
+        const double root = std::sqrt(square / static_cast<double>(x.size()) + NORM_EPSILON);
+
         for (uint32_t c = 0; c < x.size(); c++) {
-            x[c] *= weight(name, l, 0, c, 0) /
-                    static_cast<float>(std::sqrt(square / static_cast<double>(x.size()) +
-                                                 NORM_EPSILON));
+            x[c] *= static_cast<float>(weight(name, l, 0, c, 0) / root);
         }
         return x;
     }
-    /* Rotary embedding of all heads of x, in place, for the position at the cache's end. */
-    void turn(uint32_t l, numbers *x) const
+    /* The rotary embedding of all heads of x. */
+    void turn(numbers *x, double position) const
     {
-        const double position = static_cast<double>(keys_[l].size());
+        const uint32_t half = s_.head_dim / 2u;
 
         for (size_t head = 0; head < x->size(); head += s_.head_dim) {
-            for (uint32_t i = 0; i < s_.head_dim / 2u; i++) {
+            for (uint32_t i = 0; i < half; i++) {
                 const double angle = position * std::pow(ROTARY_BASE, -2.0 * i / s_.head_dim);
-                float       *a     = &(*x)[head + i];
-                float       *b     = &(*x)[head + i + s_.head_dim / 2u];
-                const double c     = std::cos(angle);
-                const double n     = std::sin(angle);
-                const float  turned = static_cast<float>(*a * c - *b * n);
+                const double c = std::cos(angle), n = std::sin(angle);
+                float       &a = (*x)[head + i], &b = (*x)[head + i + half];
+                const float  turned = static_cast<float>(a * c - b * n);
 
-                *b = static_cast<float>(*b * c + *a * n);
-                *a = turned;
+                b = static_cast<float>(b * c + a * n);
+                a = turned;
             }
         }
     }
-    template <class Written>
-    numbers attention(uint32_t l, const numbers &x, const Written &written)
+    numbers attention(uint32_t l, const numbers &x)
     {
-        numbers q = times(NAME_Q, l, s_.query(), x);
-        numbers k = times(NAME_K, l, s_.kv_heads * s_.head_dim, x);
-        numbers v = times(NAME_V, l, s_.kv_heads * s_.head_dim, x);
-        numbers o(s_.query());
+        const uint32_t width    = s_.kv_heads * s_.head_dim;
+        const double   position = static_cast<double>(keys_[l].size() / width);
+        numbers        q        = times(NAME_Q, l, s_.query(), x);
+        numbers        k        = times(NAME_K, l, width, x);
+        const numbers  v        = times(NAME_V, l, width, x);
+        numbers        o(s_.query());
 
-        turn(l, &q);
-        turn(l, &k);
-        round_like(&k, written(l, NAME_KEYS));
-        round_like(&v, written(l, NAME_VALUES));
-        keys_[l].push_back(k);
-        values_[l].push_back(v);
+        turn(&q, position);
+        turn(&k, position);
+        std::transform(k.begin(), k.end(), std::back_inserter(keys_[l]), host_round);
+        std::transform(v.begin(), v.end(), std::back_inserter(values_[l]), host_round);
         for (uint32_t h = 0; h < s_.heads; h++) {
             attend(l, &q[h * s_.head_dim], h / s_.group() * s_.head_dim, &o[h * s_.head_dim]);
         }
         return times(NAME_OUT, l, s_.hidden, o);
     }
-    static void round_like(numbers *x, const numbers &on_machine)
-    {
-        std::transform(x->begin(), x->end(), on_machine.begin(), x->begin(), host_round_like);
-    }
+    /* One query head; at: its keys' and values' place in each token's. */
     void attend(uint32_t l, const float *q, uint32_t at, float *o) const
     {
-        std::vector<double> score;
-        double              sum = 0;
+        std::vector<double> sum(s_.head_dim);
+        double              all = 0;
 
-        for (const numbers &k : keys_[l]) {
-            double s = 0;
+        for (size_t t = at; t < keys_[l].size(); t += s_.kv_heads * s_.head_dim) {
+            double score = 0;
 
             for (uint32_t i = 0; i < s_.head_dim; i++) {
-                s += static_cast<double>(q[i]) * k[at + i];
+                score += static_cast<double>(q[i]) * keys_[l][t + i];
             }
-            score.push_back(s / std::sqrt(static_cast<double>(s_.head_dim)));
-        }
-        const double top = *std::max_element(score.begin(), score.end());
-
-        for (double &s : score) {
-            s = std::exp(s - top);
-            sum += s;
+            score = std::exp(score / std::sqrt(static_cast<double>(s_.head_dim)));
+            all += score;
+            for (uint32_t i = 0; i < s_.head_dim; i++) {
+                sum[i] += score * values_[l][t + i];
+            }
         }
         for (uint32_t i = 0; i < s_.head_dim; i++) {
-            double all = 0;
-
-            for (size_t t = 0; t < score.size(); t++) {
-                all += score[t] * values_[l][t][at + i];
-            }
-            o[i] = static_cast<float>(all / sum);
+            o[i] = static_cast<float>(sum[i] / all);
         }
     }
     numbers feed_forward(uint32_t l, const numbers &x) const
@@ -209,9 +166,8 @@ private:
         return times(NAME_DOWN, l, s_.hidden, gate);
     }
 
-    shape                             s_;
-    tensor_file                      *file_;
-    std::vector<std::vector<numbers>> keys_, values_; /* by layer and token */
+    shape                s_;
+    std::vector<numbers> keys_, values_; /* by layer: of each token, of each head */
 };
 
 #endif /* SHPOOL_EXAMPLES_DECODE_REFERENCE_H */

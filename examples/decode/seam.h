@@ -32,14 +32,6 @@ SIMT_FN seam_u64 seam_fetch8(const void *p)
 
     return {v.x, v.y};
 }
-/* 16 bytes that are not written during the launch, and are read once. */
-SIMT_FN simt_u128 seam_stream(const void *p)
-{
-    const uint4 v = __ldcs((const uint4 *)p);
-
-    return {v.x, v.y, v.z, v.w};
-}
-
 /* Words that other blocks write during the launch: each by itself, without any order between words.
  * A word is a message: no fence delays it. */
 SIMT_FN simt_u128 seam_peek(const void *p)
@@ -48,13 +40,6 @@ SIMT_FN simt_u128 seam_peek(const void *p)
 
     asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p));
-    return v;
-}
-SIMT_FN seam_u64 seam_peek8(const void *p)
-{
-    seam_u64 v;
-
-    asm volatile("ld.relaxed.gpu.global.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(p));
     return v;
 }
 SIMT_FN uint32_t seam_peek4(const void *p)
@@ -241,14 +226,6 @@ static void seam_launch_together(uint32_t blocks, uint32_t shared_bytes, const K
                  "launch");
 }
 
-template <class Kernel>
-static void seam_launch(uint32_t blocks, uint32_t shared_bytes, const Kernel &kernel,
-                        cudaStream_t stream)
-{
-    seam_kernel<<<blocks, Kernel::THREADS, shared_bytes, stream>>>(kernel);
-    machine_cuda(cudaGetLastError(), "launch");
-}
-
 #else
 
 #define SEAM_BOTH inline
@@ -281,15 +258,9 @@ SIMT_FN seam_u64 seam_fetch8(const void *p)
     std::memcpy(&v, p, sizeof(v));
     return v;
 }
-SIMT_FN simt_u128 seam_stream(const void *p) { return seam_fetch(p); }
-
 SIMT_FN uint32_t seam_peek4(const void *p)
 {
     return __atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED);
-}
-SIMT_FN seam_u64 seam_peek8(const void *p)
-{
-    return {seam_peek4(p), seam_peek4((const uint32_t *)p + 1)};
 }
 SIMT_FN simt_u128 seam_peek(const void *p)
 {
@@ -339,31 +310,19 @@ static inline uint32_t seam_shared() { return 64u * 1024u; }
 
 /* On the executor, only the blocks of a cluster run at the same time. */
 template <class Kernel>
-static void seam_run(uint32_t blocks, uint32_t cluster, uint32_t shared_bytes,
-                     const Kernel &kernel)
+static void seam_launch_together(uint32_t blocks, uint32_t shared_bytes, const Kernel &kernel)
 {
     simt_launch launch = {};
     simt_result result;
     Kernel      copy = kernel;
 
-    launch.grid[0]       = blocks;
-    launch.block[0]      = Kernel::THREADS;
-    launch.cluster[0]    = cluster;
-    launch.dynamic_bytes = shared_bytes;
-    launch.switch_period = 16;
+    launch.grid[0] = launch.cluster[0] = blocks;
+    launch.block[0]                    = Kernel::THREADS;
+    launch.dynamic_bytes               = shared_bytes;
+    launch.switch_period               = 16;
     if (simt_run(&launch, machine_thread<Kernel>, &copy, &result) != SHPOOL_OK) {
         machine_fail("kernel", result.text);
     }
-}
-template <class Kernel>
-static void seam_launch_together(uint32_t blocks, uint32_t shared_bytes, const Kernel &kernel)
-{
-    seam_run(blocks, blocks, shared_bytes, kernel);
-}
-template <class Kernel>
-static void seam_launch(uint32_t blocks, uint32_t shared_bytes, const Kernel &kernel, void *)
-{
-    seam_run(blocks, 1, shared_bytes, kernel);
 }
 
 #endif

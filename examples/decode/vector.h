@@ -28,10 +28,6 @@ SIMT_FN four four_of(simt_u128 v)
 {
     return {{seam_float(v.x), seam_float(v.y), seam_float(v.z), seam_float(v.w)}};
 }
-SIMT_FN simt_u128 bits_of(four v)
-{
-    return {seam_bits(v.x[0]), seam_bits(v.x[1]), seam_bits(v.x[2]), seam_bits(v.x[3])};
-}
 /* Four numbers in bf16. */
 SIMT_FN four four_bf16(seam_u64 v)
 {
@@ -45,13 +41,9 @@ SIMT_FN four four_bf16(seam_u64 v)
 
 SIMT_FN uint32_t tag_of(const moment &now) { return ~now.number & 1u; }
 
-SIMT_FN void post_word(const moment &now, void *to, uint32_t word)
-{
-    seam_post(to, (word & ~1u) | tag_of(now));
-}
 SIMT_FN void post(const moment &now, float *to, float result)
 {
-    post_word(now, to, seam_bits(result));
+    seam_post(to, (seam_bits(result) & ~1u) | tag_of(now));
 }
 
 /* Wait for the result at `at`. */

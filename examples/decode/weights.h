@@ -96,7 +96,6 @@ SIMT_HD natural natural_row(const shape &s, uint32_t op, uint32_t row)
 /* Kernel: fill an operation's matrix, or, with op == OP_COUNT, the gains and the cache. */
 struct make_up {
     static constexpr uint32_t THREADS = 256;
-    static constexpr uint32_t BLOCKS  = 1;
 
     model     m;
     uint16_t *weights; /* m.weights */
@@ -104,59 +103,55 @@ struct make_up {
     uint32_t  layer;
     uint32_t  context; /* tokens of the cache */
 
+    /* `columns` numbers, and where they are; keys are in packed order. */
+    struct line {
+        uint16_t *to;
+        uint32_t  name, layer, row, columns;
+    };
+
     MACHINE_METHOD void operator()() const
     {
         const uint32_t rows = (op == OP_COUNT) ? 2u * m.s.kv_heads * context + 3u : m.rows(op);
 
         for (uint32_t row = simt_block_rank(); row < rows; row += simt_grid_blocks()) {
-            if (op == OP_COUNT) {
-                fill_other(row);
-            } else {
-                fill_row(row);
+            const line l = (op != OP_COUNT) ? matrix_line(row)
+                           : (row < 3u)     ? gains_line(row)
+                                            : cache_line(row - 3u);
+
+            for (uint32_t c = simt_thread_rank(); c < l.columns; c += THREADS) {
+                l.to[c] = made_up(l.name, l.layer, l.row,
+                                  (l.name == NAME_KEYS) ? natural_dim(c, l.columns) : c,
+                                  l.columns);
             }
         }
     }
-    MACHINE_METHOD void fill_row(uint32_t row) const
+    MACHINE_METHOD line matrix_line(uint32_t row) const
     {
         const uint32_t columns = m.columns(op);
         const natural  from    = natural_row(m.s, op, row);
-        uint16_t      *to      = weights + (m.matrix(op, layer) - m.weights) +
-                       (size_t)row * columns;
 
-        for (uint32_t c = simt_thread_rank(); c < columns; c += THREADS) {
-            to[c] = made_up(from.name, (op == OP_HEAD) ? 0u : layer, from.row, c, columns);
-        }
+        return { weights + (m.matrix(op, layer) - m.weights) + (size_t)row * columns, from.name,
+                 (op == OP_HEAD) ? 0u : layer, from.row, columns };
     }
-    /* Gains, then keys and values of each head and token. */
-    MACHINE_METHOD void fill_other(uint32_t row) const
-    {
-        if (row < 3u) {
-            fill_gains(row);
-            return;
-        }
-        const uint32_t token    = (row - 3u) % context;
-        const uint32_t key_head = (row - 3u) / context / 2u;
-        const uint32_t is_value = (row - 3u) / context % 2u;
-        uint16_t      *to       = m.cache + (m.keys(layer, key_head) - m.cache) +
-                       ((size_t)is_value * m.s.tokens + token) * m.s.head_dim;
-
-        for (uint32_t i = simt_thread_rank(); i < m.s.head_dim; i += THREADS) {
-            to[i] = is_value ? made_up(NAME_VALUES, layer, key_head * 65536u + token, i, 0)
-                             : made_up(NAME_KEYS, layer, key_head * 65536u + token,
-                                       natural_dim(i, m.s.head_dim), 0);
-        }
-    }
-    MACHINE_METHOD void fill_gains(uint32_t which) const
+    MACHINE_METHOD line gains_line(uint32_t which) const /* of the norms; the last is the model's */
     {
         const uint32_t is_last = which == 2u;
         const uint32_t op_of   = (which == 0) ? OP_QKV : (which == 1u) ? OP_GATE_UP : OP_HEAD;
-        const uint16_t *at = m.gains(op_of, is_last ? m.s.layers : layer);
 
-        for (uint32_t c = simt_thread_rank(); c < m.s.hidden; c += THREADS) {
-            weights[(at - m.weights) + c] =
-                made_up((which == 0) ? NAME_NORM_1 : is_last ? NAME_NORM : NAME_NORM_2,
-                        is_last ? 0u : layer, 0, c, 0);
-        }
+        return { weights + (m.gains(op_of, is_last ? m.s.layers : layer) - m.weights),
+                 (uint32_t)((which == 0) ? NAME_NORM_1 : is_last ? NAME_NORM : NAME_NORM_2),
+                 is_last ? 0u : layer, 0, m.s.hidden };
+    }
+    MACHINE_METHOD line cache_line(uint32_t row) const /* keys and values of each head and token */
+    {
+        const uint32_t token    = row % context;
+        const uint32_t key_head = row / context / 2u;
+        const uint32_t is_value = row / context % 2u;
+
+        return { m.cache + (m.keys(layer, key_head) - m.cache) +
+                     ((size_t)is_value * m.s.tokens + token) * m.s.head_dim,
+                 (uint32_t)(is_value ? NAME_VALUES : NAME_KEYS), layer, key_head * 65536u + token,
+                 m.s.head_dim };
     }
 };
 
@@ -165,10 +160,10 @@ static void make_up_model(const model &m, uint16_t *weights, uint32_t context, u
 {
     for (uint32_t l = 0; l < m.s.layers; l++) {
         for (uint32_t op : { OP_QKV, OP_OUT, OP_GATE_UP, OP_DOWN, OP_COUNT }) {
-            seam_launch(blocks, 0, make_up{ m, weights, op, l, context }, nullptr);
+            machine_launch(blocks, make_up::THREADS, 0, make_up{ m, weights, op, l, context });
         }
     }
-    seam_launch(blocks, 0, make_up{ m, weights, OP_HEAD, 0, context }, nullptr);
+    machine_launch(blocks, make_up::THREADS, 0, make_up{ m, weights, OP_HEAD, 0, context });
     machine_wait();
 }
 

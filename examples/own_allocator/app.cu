@@ -46,7 +46,6 @@ int main()
     const char           *chosen  = std::getenv("SHPOOL_ALLOCATOR");
     shpool_config         want    = {};
     shpool_pool           pool;
-    std::vector<uint32_t> sums(BLOCKS * THREADS);
     uint32_t              wrong = 0;
 
     if (machine == nullptr) {
@@ -57,18 +56,18 @@ int main()
     want.payload_bytes = THREADS * 80u;
     machine_need(machine_open((chosen != nullptr) ? nullptr : "own", &want, &pool), "pool");
 
-    uint32_t *out = machine_new<uint32_t>(sums.size());
+    machine_array<uint32_t> out(BLOCKS * THREADS);
 
     machine_launch(BLOCKS, THREADS, pool.shared_bytes, sum_lists{ pool, out });
-    machine_wait();
-    machine_read(sums.data(), out, sums.size() * sizeof(sums[0]));
+
+    const std::vector<uint32_t> sums = out.read();
+
     for (uint32_t thread = 0; thread < sums.size(); thread++) {
         const uint32_t n = length_of(thread);
 
         wrong += sums[thread] != n * thread + n * (n - 1u) / 2u;
     }
     std::printf("%s, %s: %u lists, %u wrong\n", machine, pool.name, BLOCKS * THREADS, wrong);
-    machine_delete(out);
     machine_close(&pool);
     return wrong != 0;
 }

@@ -4,13 +4,11 @@
  *
  *   ./trial [NAME]
  *
- * First come seeded schedules of a block whose threads allocate, write, compare and free at random,
- * then every schedule of two threads with up to three preemptions.  shpool/module.h has the
- * contract of an allocator; this tests the part that breaks first.  Build it with -fsanitize=thread
- * as well.
+ * A block's threads allocate, write, compare and free at random: first in seeded schedules, then
+ * two threads in every schedule with up to three preemptions.  shpool/module.h has the contract of
+ * an allocator; this tests the part that breaks first.  Build it with -fsanitize=thread as well.
  */
 #include <stdio.h>
-#include <string.h>
 
 #include <shpool/executor.h>
 #include <shpool/heap.h>
@@ -18,22 +16,19 @@
 
 extern const shpool_allocator shpool_allocator_own; /* host.c */
 
-#define THREADS 33u /* a warp, and a single thread in the next */
-#define HELD    4u  /* allocations of a thread */
-#define ROUNDS  60u
-#define SEEDS   20u
+#define HELD  4u  /* most allocations of a thread */
+#define SEEDS 20u
 
 typedef struct trial {
     shpool_pool pool;
-    uint32_t    served;
-    uint32_t    refused; /* NULL is a valid result, too */
-    uint32_t    wrong;
+    uint32_t    held, rounds; /* of a thread */
+    uint32_t    most;         /* bytes */
+    uint32_t    served, refused, wrong; /* NULL is a valid result, too */
 } trial;
 
 typedef struct held {
     unsigned char *bytes;
-    uint32_t       count;
-    uint32_t       mark;
+    uint32_t       count, mark;
 } held;
 
 static void expect(trial *t, int holds)
@@ -46,36 +41,48 @@ static void expect(trial *t, int holds)
 static void take(trial *t, shpool_heap heap, held *h, uint32_t bytes, uint32_t mark)
 {
     h->bytes = shpool_malloc(heap, bytes);
-    h->count = bytes;
+    h->count = (h->bytes != NULL) ? bytes : 0;
     h->mark  = mark & 0xffu;
-    if (h->bytes == NULL) {
-        (void)simt_global_add32(&t->refused, 1);
-        return;
-    }
-    (void)simt_global_add32(&t->served, 1);
-    expect(t, shpool_usable_size(heap, h->bytes) >= bytes);
-    expect(t, simt_to_shared(h->bytes) % 16u == 0);
-    for (uint32_t i = 0; i < bytes; i++) {
+    (void)simt_global_add32((h->bytes != NULL) ? &t->served : &t->refused, 1);
+    expect(t, (h->bytes == NULL) || (shpool_usable_size(heap, h->bytes) >= bytes));
+    expect(t, (h->bytes == NULL) || (simt_to_shared(h->bytes) % 16u == 0));
+    for (uint32_t i = 0; i < h->count; i++) {
         simt_store8(simt_to_shared(h->bytes) + i, (uint8_t)h->mark);
     }
 }
 
 static void give_back(trial *t, shpool_heap heap, held *h)
 {
-    if (h->bytes != NULL) {
-        for (uint32_t i = 0; i < h->count; i++) {
-            expect(t, simt_load8(simt_to_shared(h->bytes) + i) == h->mark);
-        }
-        expect(t, shpool_free_at(heap, h->bytes, 0) == SHPOOL_FREE_OK);
+    for (uint32_t i = 0; i < h->count; i++) {
+        expect(t, simt_load8(simt_to_shared(h->bytes) + i) == h->mark);
     }
-    h->bytes = NULL;
+    expect(t, (h->bytes == NULL) || (shpool_free_at(heap, h->bytes, 0) == SHPOOL_FREE_OK));
+    *h = (held){ 0 };
 }
 
-/* Called by the whole block when everything has been freed. */
-static void expect_empty(trial *t, shpool_heap heap)
+static void kernel(void *arg)
 {
+    trial      *t         = arg;
+    shpool_heap heap      = shpool_init(&t->pool, simt_from_shared(simt_dynamic_base()));
+    held        all[HELD] = { { 0 } };
+    uint32_t    random    = simt_thread_rank() * 2654435761u + 12345u;
+
+    for (uint32_t round = 0; round < t->rounds; round++) {
+        random = random * 1664525u + 1013904223u;
+
+        held *h = &all[(random >> 30) % t->held];
+
+        if (h->bytes == NULL) {
+            take(t, heap, h, 1u + (random >> 8) % t->most, simt_thread_rank() + round);
+        } else {
+            give_back(t, heap, h);
+        }
+    }
+    for (uint32_t i = 0; i < t->held; i++) {
+        give_back(t, heap, &all[i]);
+    }
     simt_barrier();
-    if ((heap.view.flags & SHPOOL_FLAG_LEADER) != 0) {
+    if ((heap.view.flags & SHPOOL_FLAG_LEADER) != 0) { /* everything has been freed */
         const shpool_walk walk = shpool_check(heap);
 
         expect(t, (walk.broken == 0) && (walk.live == 0));
@@ -84,110 +91,43 @@ static void expect_empty(trial *t, shpool_heap heap)
     shpool_fini(heap);
 }
 
-static void at_random(void *arg)
-{
-    trial      *t      = arg;
-    shpool_heap heap   = shpool_init(&t->pool, simt_from_shared(simt_dynamic_base()));
-    held        all[HELD];
-    uint32_t    random = simt_thread_rank() * 2654435761u + 12345u;
-
-    memset(all, 0, sizeof(all));
-    for (uint32_t round = 0; round < ROUNDS; round++) {
-        held *h;
-
-        random = random * 1664525u + 1013904223u;
-        h      = &all[random >> 30];
-        if (h->bytes == NULL) {
-            take(t, heap, h, 1u + (random >> 8) % 90u, simt_thread_rank() + round);
-        } else {
-            give_back(t, heap, h);
-        }
-    }
-    for (uint32_t i = 0; i < HELD; i++) {
-        give_back(t, heap, &all[i]);
-    }
-    expect_empty(t, heap);
-}
-
-static void twice(void *arg)
-{
-    trial      *t    = arg;
-    shpool_heap heap = shpool_init(&t->pool, simt_from_shared(simt_dynamic_base()));
-
-    for (uint32_t round = 0; round < 2; round++) {
-        held h;
-
-        take(t, heap, &h, 4, simt_thread_rank() + 1u);
-        give_back(t, heap, &h);
-    }
-    expect_empty(t, heap);
-}
-
 static int is_wrong(void *arg)
 {
     return ((const trial *)arg)->wrong != 0;
 }
 
-static int failed(const char *what, const char *why)
+/* A block of so many threads: SEEDS schedules, or every one.  1: one fails. */
+static int run(const char *name, uint32_t threads, uint32_t rounds, uint32_t all_schedules)
 {
-    fprintf(stderr, "trial: %s: %s\n", what, why);
-    return 1;
-}
+    const shpool_config want   = { .block_threads = threads, .payload_bytes = 160 * threads };
+    const simt_bounds   bounds = { .preemptions = 3 };
+    const simt_hooks    hooks  = { .after = is_wrong };
+    trial               t      = { .held = all_schedules ? 1 : HELD, .rounds = rounds,
+                                   .most = all_schedules ? 4 : 90 };
+    simt_result         result = { .schedules = SEEDS, .complete = 1 };
 
-static int open_pool(const char *name, uint32_t threads, uint32_t each, trial *t,
-                     simt_launch *launch)
-{
-    shpool_config want = { .block_threads = threads, .payload_bytes = each * threads };
-
-    memset(t, 0, sizeof(*t));
-    memset(launch, 0, sizeof(*launch));
-    if (shpool_simt_open(name, &want, &t->pool) != SHPOOL_OK) {
-        return failed(name, shpool_last_error());
-    }
-    launch->block[0]      = threads;
-    launch->dynamic_bytes = t->pool.shared_bytes;
-    return 0;
-}
-
-static int try_seeds(const char *name)
-{
-    simt_launch launch;
-    simt_result result;
-    trial       t;
-
-    if (open_pool(name, THREADS, 160, &t, &launch) != 0) {
+    if (shpool_simt_open(name, &want, &t.pool) != SHPOOL_OK) {
+        fprintf(stderr, "trial: %s: %s\n", name, shpool_last_error());
         return 1;
+    }
+    simt_launch launch = { .block = { threads }, .dynamic_bytes = t.pool.shared_bytes };
+    int         status = SHPOOL_OK;
+
+    if (all_schedules) {
+        status = simt_explore(&launch, &bounds, &hooks, kernel, &t, &result);
     }
     launch.switch_period = 3;
-    for (launch.seed = 1; launch.seed <= SEEDS; launch.seed++) {
-        if (simt_run(&launch, at_random, &t, &result) != SHPOOL_OK) {
-            return failed(name, result.text);
-        }
+    for (launch.seed = 1; !all_schedules && (status == SHPOOL_OK) && (launch.seed <= SEEDS);
+         launch.seed++) {
+        status = simt_run(&launch, kernel, &t, &result);
     }
-    printf("%s: %u seeds, %u allocations, %u refused, %u wrong\n", name, SEEDS, t.served,
-           t.refused, t.wrong);
+    printf("%s: %u threads, %s: %u allocations, %u refused, %u wrong\n", name, threads,
+           (status != SHPOOL_OK) ? result.text
+           : all_schedules       ? "all schedules with 3 preemptions"
+                                 : "seeded schedules", t.served, t.refused, t.wrong);
     shpool_simt_close(&t.pool);
-    return (t.wrong != 0) || (t.served == 0);
-}
-
-static int try_all_schedules(const char *name)
-{
-    const simt_bounds bounds = { .preemptions = 3 };
-    const simt_hooks  hooks  = { .after = is_wrong };
-    simt_launch       launch;
-    simt_result       result;
-    trial             t;
-
-    if (open_pool(name, 2, 128, &t, &launch) != 0) {
-        return 1;
-    }
-    if (simt_explore(&launch, &bounds, &hooks, twice, &t, &result) != SHPOOL_OK) {
-        return failed(name, result.text);
-    }
-    printf("%s: %llu schedules of two threads, %s\n", name, result.schedules,
-           result.complete ? "all with 3 preemptions" : "not all");
-    shpool_simt_close(&t.pool);
-    return (t.served == 0) || !result.complete;
+    return (status != SHPOOL_OK) || (t.wrong != 0) || (t.served == 0) ||
+           (all_schedules && !result.complete);
 }
 
 int main(int argc, char **argv)
@@ -195,7 +135,9 @@ int main(int argc, char **argv)
     const char *name = (argc > 1) ? argv[1] : "own";
 
     if (shpool_register(&shpool_allocator_own) != SHPOOL_OK) {
-        return failed("register", shpool_last_error());
+        fprintf(stderr, "trial: %s\n", shpool_last_error());
+        return 1;
     }
-    return try_seeds(name) | try_all_schedules(name);
+    /* a warp and a single thread in the next one; then two threads, two allocations each */
+    return run(name, 33, 60, 0) | run(name, 2, 4, 1);
 }

@@ -5,11 +5,10 @@
 
 #include "grams.h"
 
-#include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <string>
-#include <vector>
+#include <fstream>
+#include <iterator>
 
 struct documents {
     std::vector<uint8_t>  text;
@@ -127,21 +126,12 @@ static inline std::vector<uint8_t> make_text(size_t bytes, uint32_t vocabulary, 
 
 static inline std::vector<uint8_t> read_text(const char *path)
 {
-    std::vector<uint8_t> text;
-    uint8_t              part[65536];
-    std::FILE           *file = std::fopen(path, "rb");
-    size_t               got;
+    std::ifstream        in(path, std::ios::binary);
+    std::vector<uint8_t> text{ std::istreambuf_iterator<char>(in), {} };
 
-    if (file == nullptr) {
-        machine_fail(path, "cannot be opened");
+    if (text.empty()) {
+        machine_fail(path, "is empty, or cannot be read");
     }
-    while ((got = std::fread(part, 1, sizeof(part), file)) != 0) {
-        text.insert(text.end(), part, part + got);
-    }
-    if (std::ferror(file) != 0) {
-        machine_fail(path, "cannot be read");
-    }
-    std::fclose(file);
     return text;
 }
 
@@ -150,20 +140,17 @@ static inline std::vector<uint8_t> read_text(const char *path)
 
 static inline documents split_lines(std::vector<uint8_t> text)
 {
-    documents all;
+    documents all = { {}, { 0 } };
 
     if (text.size() >= 0xffff0000u) {
         machine_fail("text", "has 4 GiB or more");
     }
-    all.begin.push_back(0);
     for (size_t i = 0; i < text.size(); i++) {
         if ((text[i] == '\n') || (i + 1u == text.size())) {
             all.begin.push_back(static_cast<uint32_t>(i + 1u));
         }
         if (i + 1u - all.begin.back() > LONGEST_LINE) {
-            const std::string line = "line " + std::to_string(all.begin.size());
-
-            machine_fail(line.c_str(), "has more than 256 MiB");
+            machine_fail("line " + std::to_string(all.begin.size()), "has more than 256 MiB");
         }
     }
     all.text = std::move(text);

@@ -3,11 +3,6 @@
  * Measures how repetitive each document of a collection is, with hash tables in shared memory:
  * see grams.h.
  *
- * What wins.  Counting alone, the pool is 1.4 to 1.5 times as fast as the best static array on an
- * H100, and bins, which need a launch for each size, are 1.2 times as fast as the pool.  With the
- * time in which words are found and documents sorted, the pool is 1.12 to 1.19 times as fast as the
- * static array (doc/EXAMPLES.md).
- *
  *   nvcc -O3 -rdc=true repeats.cu -o repeats $(pkg-config --cflags --libs shpool)
  *   c++ -O2 -x c++ repeats.cu -x none -o repeats_cpu \
  *        $(pkg-config --cflags --libs shpool)                    on the CPU block executor
@@ -17,8 +12,6 @@
  * Each line of FILE is a document; without FILE they are generated.  The versions differ in where
  * the memory for a document comes from, and in which threads work on it:
  *
- *   global           global memory for each warp
- *   global, blocks   global memory for each block of a few warps, which share a document
  *   the pool         --pool bytes of shared memory that the warps of a block (--threads) share;
  *                    named after its allocator: $SHPOOL_ALLOCATOR, else the default
  *   static           an array for each warp
@@ -36,62 +29,32 @@
 
 #include "../options.h"
 
-#if defined(__CUDACC__)
-#define MEGABYTES     64u
-#define MIDDLE        200u
-#define VOCABULARY    100000u
-#define LONGEST       0u /* none */
-#define SMALL_TEXT    "24 KiB"
-#define ROUNDS        5u
-#define POOL_THREADS  512u
-#define POOL_BYTES    (96u * 1024u)
-#define BLOCK         128u
-#define GLOBAL_BLOCK  64u
-#define LARGE_BYTES   64u
-#define TEAM_BYTES    4096u
-/* bytes of the longest documents that are not large, unless --most is given */
-#define MOST_OF_POOL  (64u * 1024u)
-#define MOST_OF_WARP  (16u * 1024u)
-#define MOST_OF_BLOCK (32u * 1024u)
-#define MOST_OF_BIN   (64u * 1024u)
-#else /* a fiber for each thread: small, but still with documents of each kind */
-#define MEGABYTES     0u /* 24 KiB, and the longest document */
-#define MIDDLE        30u
-#define VOCABULARY    1000u
-#define LONGEST       6000u /* several TILEs */
-#define SMALL_TEXT    "24 KiB and a document of 6,000 words"
-#define ROUNDS        1u
-#define POOL_THREADS  256u
-#define POOL_BYTES    (4u * 1024u)
-#define BLOCK         64u
-#define GLOBAL_BLOCK  64u
-#define LARGE_BYTES   32u
-#define TEAM_BYTES    512u
-#define MOST_OF_POOL  (4u * 1024u)
-#define MOST_OF_WARP  (1u * 1024u)
-#define MOST_OF_BLOCK (2u * 1024u)
-#define MOST_OF_BIN   (4u * 1024u)
-#endif
 #define THREADS 256u /* of a block in which each warp processes a document alone */
 
 struct options {
-    uint32_t megabytes = MEGABYTES;
-    uint32_t middle    = MIDDLE;
-    uint32_t pool      = POOL_BYTES;
-    uint32_t threads   = POOL_THREADS;
-    uint32_t most      = 0;
-    uint32_t block     = BLOCK;
-    uint32_t rounds    = ROUNDS;
+    uint32_t megabytes, middle, pool, threads, most, block, rounds;
 };
+/* What differs between the machines, besides the options' defaults. */
+struct sizes {
+    uint32_t vocabulary, longest; /* words; 0: no document is longer than the others */
+    uint32_t large, team;         /* bytes of a document for each of its threads, of its warps */
+    uint32_t pool, warp, block, bin; /* most bytes of a document that is not large; see --most */
+};
+#if defined(__CUDACC__)
+#define DEFAULTS { 64, 200, 96 * 1024, 512, 0, 128, 5 }
+static const sizes SIZES = { 100000, 0, 64, 4096, 65536, 16384, 32768, 65536 };
+#else /* a fiber for each thread: small, but still with documents of each kind, and several TILEs */
+#define DEFAULTS { 0, 30, 4 * 1024, 256, 0, 64, 1 }
+static const sizes SIZES = { 1000, 6000, 32, 512, 4096, 1024, 2048, 4096 };
+#endif
 
 struct job {
     collection              c = {};
     documents               all;
     std::vector<uint32_t>   want;
-    options                 o;
+    options                 o = DEFAULTS;
     totals                  found; /* by count_classes() */
     uint32_t                end[CLASSES + 1] = {}; /* of classes, in c.order */
-    machine_array<uint32_t> memory;
     machine_array<uint32_t> memory_of_large;
     double                  words_seconds = 1e30;
 };
@@ -137,49 +100,20 @@ static uint32_t class_within(uint32_t bytes)
     return which;
 }
 
-/* A launch that is ready to start.  The queries for its grid take the host longer than the launch,
- * so they come before the time is measured. */
-template <class Kernel>
-struct planned {
-    Kernel   kernel;
-    uint32_t blocks; /* 0: there are no documents */
-    uint32_t threads;
-    uint32_t bytes;
-    uint32_t queue;
-
-    void start() const
-    {
-        if (blocks != 0) {
-            machine_start(blocks, threads, bytes, kernel, queue);
-        }
-    }
-};
-
-/* As many blocks as there is work for and as run at the same time. */
-template <class Kernel>
-static planned<Kernel> plan(const Kernel &kernel, uint32_t groups, uint32_t threads,
-                            uint32_t bytes, uint32_t queue)
-{
-    const uint32_t count = kernel.all.to - kernel.all.from;
-    const uint32_t most  = machine_blocks<Kernel>(threads, bytes);
-
-    return { kernel, std::min((count + groups - 1u) / groups, most), threads, bytes, queue };
-}
-
-/* Documents of longer classes than `last`, at the same time as the others, by blocks with a thread
- * for each LARGE_BYTES of the shortest of them. */
-static planned<grams_by_blocks<in_global>> plan_large(job &j, uint32_t last)
+/* Start the documents of longer classes than `last`, at the same time as the others, by blocks with
+ * a thread for each SIZES.large of the shortest of them. */
+static void start_large(job &j, uint32_t last)
 {
     typedef grams_by_blocks<in_global> by_blocks;
-    const part         all     = part_of(j, last + 1u, CLASSES - 1u);
-    const uint32_t     each    = global_bytes(j.found.longest);
-    const uint32_t     threads = std::clamp(class_bytes(last) / LARGE_BYTES, SIMT_WARP, 1024u);
-    planned<by_blocks> large   = plan(by_blocks{ j.c, { nullptr }, all, each }, 1, threads,
-                                      TURN_BYTES, CLASSES - 1u);
+    const part     all     = part_of(j, last + 1u, CLASSES - 1u);
+    const uint32_t each    = global_bytes(j.found.longest);
+    const uint32_t threads = std::clamp(class_bytes(last) / SIZES.large, SIMT_WARP, 1024u);
+    const uint32_t most    = machine_blocks<by_blocks>(threads, TURN_BYTES);
+    const uint32_t blocks  = std::min(all.to - all.from, most);
 
-    large.kernel.place.memory =
-        j.memory_of_large.get(static_cast<size_t>(large.blocks) * (each / 4u));
-    return large;
+    machine_fill(blocks, threads, TURN_BYTES,
+                 by_blocks{ j.c, { j.memory_of_large.get(size_t{ blocks } * (each / 4u)) }, all,
+                            each }, CLASSES - 1u);
 }
 
 /* Run all rounds of one version: launch, time, check, print a line.  1 if a count is wrong. */
@@ -187,7 +121,6 @@ template <class Launch>
 static int run(job &j, const char *name, uint32_t threads, uint32_t shared_bytes, uint32_t last,
                const Launch &launch)
 {
-    const auto            large = plan_large(j, last);
     std::vector<uint32_t> got(j.want.size());
     double                best  = 1e30;
     size_t                wrong = 0;
@@ -200,7 +133,7 @@ static int run(job &j, const char *name, uint32_t threads, uint32_t shared_bytes
 
         const double from = machine_seconds();
 
-        large.start();
+        start_large(j, last);
         launch();
         machine_wait();
         best = std::min(best, machine_seconds() - from);
@@ -225,28 +158,7 @@ static uint32_t last_class(const job &j, uint32_t suits)
     return class_within((j.o.most != 0) ? j.o.most : suits);
 }
 
-/* In global memory: each warp, then each block, processes a document. */
-static int run_global(job &j)
-{
-    typedef grams_by_warps<in_global>  by_warps;
-    typedef grams_by_blocks<in_global> by_blocks;
-    const uint32_t  last   = last_class(j, MOST_OF_BLOCK);
-    const uint32_t  each   = global_bytes(class_bytes(last));
-    const part      all    = part_of(j, 0, last);
-    const uint32_t  warps  = machine_blocks<by_warps>(THREADS, 0) * (THREADS / SIMT_WARP);
-    const uint32_t  blocks = machine_blocks<by_blocks>(GLOBAL_BLOCK, TURN_BYTES);
-    const size_t    groups = std::max(warps, blocks);
-    const in_global place  = { j.memory.get(groups * (each / 4u)) };
-    const auto      alone  = plan(by_warps{ j.c, place, all, each }, THREADS / SIMT_WARP, THREADS,
-                                  0, 1);
-    const auto      shared = plan(by_blocks{ j.c, place, all, each }, 1, GLOBAL_BLOCK, TURN_BYTES,
-                                  1);
-
-    return run(j, "global", THREADS, 0, last, [&] { alone.start(); }) |
-           run(j, "global, blocks", GLOBAL_BLOCK, TURN_BYTES, last, [&] { shared.start(); });
-}
-
-/* The stages' parts.  A document goes to the smallest team with a warp for each TEAM_BYTES, but
+/* The stages' parts.  A document goes to the smallest team with a warp for each SIZES.team, but
  * none is larger than half of the block.  With 512 threads on a GPU:
  *
  *   bytes, up to   4 KiB   8 KiB   16 KiB   32 KiB   64 KiB
@@ -259,7 +171,7 @@ static grams_in_pool in_pool(const job &j, uint32_t last)
     for (uint32_t stage = 0; stage < STAGES; stage++) {
         const uint32_t each    = (stage < SINGLES) ? warps >> (stage + 1u) : 1u;
         const uint32_t smaller = (stage + 1u < SINGLES) ? warps >> (stage + 2u) : 1u;
-        const uint32_t first   = (stage < SINGLES) ? class_within(smaller * TEAM_BYTES) + 1u : 0u;
+        const uint32_t first   = (stage < SINGLES) ? class_within(smaller * SIZES.team) + 1u : 0u;
         const uint32_t most    = class_bytes(last);
 
         if (((each > 1u) || (stage == SINGLES)) && (first <= last)) {
@@ -274,7 +186,7 @@ static grams_in_pool in_pool(const job &j, uint32_t last)
 static int run_pool(job &j, const shpool_pool &pool)
 {
     const uint32_t      blocks = machine_pool_blocks<grams_in_pool>(pool, j.o.threads, BOARD_BYTES);
-    const uint32_t      last   = last_class(j, std::min(pool.largest, MOST_OF_POOL));
+    const uint32_t      last   = last_class(j, std::min(pool.largest, SIZES.pool));
     const grams_in_pool kernel = in_pool(j, last);
 
     return run(j, pool.name, j.o.threads, pool.shared_bytes, last, [&] {
@@ -282,82 +194,69 @@ static int run_pool(job &j, const shpool_pool &pool)
     });
 }
 
-/* In static arrays of shared memory. */
-static int run_static(job &j)
+/* In static arrays: each block's `warps` warps process a document each, or, if there are none, a
+ * block of `threads` threads does. */
+static void start_static(const job &j, const part &all, uint32_t each, uint32_t warps,
+                         uint32_t threads, uint32_t queue)
 {
-    typedef grams_by_warps<in_shared>  by_warps;
-    typedef grams_by_blocks<in_shared> by_blocks;
-    const uint32_t of_warp  = last_class(j, MOST_OF_WARP);
-    const uint32_t of_block = last_class(j, MOST_OF_BLOCK);
-    const by_warps  warps  = { j.c, {}, part_of(j, 0, of_warp), class_bytes(of_warp) };
-    const by_blocks blocks = { j.c, {}, part_of(j, 0, of_block), class_bytes(of_block) };
-    const auto      alone  = plan(warps, 1, SIMT_WARP, TURN_BYTES + warps.each, 1);
-    const auto      shared = plan(blocks, 1, j.o.block, TURN_BYTES + blocks.each, 1);
+    const uint32_t count = all.to - all.from;
 
-    return run(j, "static", SIMT_WARP, alone.bytes, of_warp, [&] { alone.start(); }) |
-           run(j, "static, blocks", j.o.block, shared.bytes, of_block, [&] { shared.start(); });
+    if (warps != 0) {
+        machine_fill((count + warps - 1u) / warps, warps * SIMT_WARP, TURN_BYTES + warps * each,
+                     grams_by_warps<in_shared>{ j.c, {}, all, each }, queue);
+    } else {
+        machine_fill(count, threads, TURN_BYTES + each,
+                     grams_by_blocks<in_shared>{ j.c, {}, all, each }, queue);
+    }
+}
+
+/* All documents with an array of one size: of a warp, if there is one in a block, or of a block. */
+static int run_static(job &j, const char *name, uint32_t suits, uint32_t warps, uint32_t threads)
+{
+    const uint32_t last = last_class(j, suits);
+    const part     all  = part_of(j, 0, last);
+
+    return run(j, name, threads, TURN_BYTES + class_bytes(last), last, [&] {
+        start_static(j, all, class_bytes(last), warps, threads, 1);
+    });
 }
 
 /* A launch for each class, those of long documents first; a warp for each document that deserves
  * only one, a block for each longer one. */
 static int run_binned(job &j)
 {
-    typedef grams_by_warps<in_shared>  by_warps;
-    typedef grams_by_blocks<in_shared> by_blocks;
-    const uint32_t                  warps = 4; /* of a block in which each processes a document */
-    const uint32_t                  last  = last_class(j, MOST_OF_BIN);
-    std::vector<planned<by_warps>>  alone;
-    std::vector<planned<by_blocks>> shared; /* longer documents */
+    const uint32_t last = last_class(j, SIZES.bin);
 
-    for (uint32_t k = last + 1u; k-- > 0;) {
-        const uint32_t each = class_bytes(k);
-        const part     all  = part_of(j, k, k);
-
-        if (each <= TEAM_BYTES) {
-            alone.push_back(plan(by_warps{ j.c, {}, all, each }, warps, warps * SIMT_WARP,
-                                 TURN_BYTES + warps * each, k + 1u));
-        } else {
-            shared.push_back(plan(by_blocks{ j.c, {}, all, each }, 1,
-                                  std::min(each / TEAM_BYTES * SIMT_WARP, 1024u),
-                                  TURN_BYTES + each, k + 1u));
-        }
-    }
     return run(j, "binned", 0, TURN_BYTES + class_bytes(last), last, [&] {
-        for (const auto &one : shared) {
-            one.start();
-        }
-        for (const auto &one : alone) {
-            one.start();
+        for (uint32_t k = last + 1u; k-- > 0;) {
+            const uint32_t each = class_bytes(k);
+
+            start_static(j, part_of(j, k, k), each, (each <= SIZES.team) ? 4u : 0u,
+                         std::min(each / SIZES.team * SIMT_WARP, 1024u), k + 1u);
         }
     });
 }
 
 static documents input(const options &o, const char *file)
 {
-    documents all = split_lines((file != nullptr)
-                                    ? read_text(file)
-                                    : make_text((o.megabytes != 0) ? size_t{ o.megabytes } << 20
-                                                                   : 24u << 10,
-                                                VOCABULARY, o.middle, LONGEST));
+    const size_t bytes = (o.megabytes != 0) ? size_t{ o.megabytes } << 20 : 24u << 10;
 
-    if (all.text.empty()) {
-        machine_fail((file != nullptr) ? file : "text", "is empty");
-    }
-    return all;
+    return split_lines((file != nullptr)
+                           ? read_text(file)
+                           : make_text(bytes, SIZES.vocabulary, o.middle, SIZES.longest));
 }
 
 static void print_documents(const job &j, const char *machine)
 {
-    const double documents = static_cast<double>(j.c.documents);
-    double       sums[LENGTHS] = {};
+    double sums[LENGTHS] = {};
 
     for (size_t i = 0; i < j.want.size(); i++) {
         sums[i % LENGTHS] += j.want[i];
     }
     std::printf("%s\n%zu bytes, %u documents, %llu words\n"
                 "repeated on average:", machine, j.all.text.size(), j.c.documents, j.found.words);
-    for (uint32_t n = 1; n <= LENGTHS; n++) {
-        std::printf(" %.1f", sums[n - 1u] / documents);
+    for (double sum : sums) {
+        std::printf(" %.1f", sum / j.c.documents);
     }
     std::printf(" runs of 1 to %u words\n", LENGTHS);
 #if defined(__CUDACC__)
@@ -372,7 +271,7 @@ int main(int argc, char **argv)
     options    &o    = j.o;
     const char *file = read_options(
         argc, argv, "repeats [options] [FILE]",
-        { { "--megabytes", &o.megabytes, 0, 4000, 1, "of made-up text, 0 for " SMALL_TEXT },
+        { { "--megabytes", &o.megabytes, 0, 4000, 1, "of made-up text; 0: 24 KiB" },
           { "--middle", &o.middle, 4, 10000, 1, "words that half of its documents have at most" },
           { "--pool", &o.pool, 64, 1u << 20, 1, "bytes of a block's pool" },
           { "--threads", &o.threads, 32, 1024, 32, "of a block with a pool" },
@@ -391,26 +290,21 @@ int main(int argc, char **argv)
     j.all  = input(o, file);
     j.want = count_on_host(j.all);
 
-    j.c.text      = machine_copy(j.all.text);
-    j.c.begin     = machine_copy(j.all.begin);
-    j.c.documents = static_cast<uint32_t>(j.all.begin.size() - 1u);
-    j.c.hash      = machine_new<uint32_t>(j.all.text.size() / 2u + j.c.documents + 1u);
-    j.c.words     = machine_new<uint32_t>(j.c.documents);
-    j.c.order     = machine_new<listed>(j.c.documents);
-    j.c.repeats   = machine_new<uint32_t>(j.want.size());
-    j.c.sum       = machine_new<totals>(1);
 
+    const uint32_t          count = static_cast<uint32_t>(j.all.begin.size() - 1u);
+    machine_array<uint8_t>  text(j.all.text);
+    machine_array<uint32_t> begin(j.all.begin), hash(j.all.text.size() / 2u + count + 1u);
+    machine_array<uint32_t> words(count), repeats(j.want.size());
+    machine_array<listed>   order(count);
+    machine_array<totals>   sum(1);
+
+    j.c = { text, begin, count, hash, words, order, repeats, sum };
     prepare(j);
     print_documents(j, machine);
-    failed |= run_global(j);
     failed |= run_pool(j, pool);
-    failed |= run_static(j);
+    failed |= run_static(j, "static", SIZES.warp, 1, SIMT_WARP);
+    failed |= run_static(j, "static, blocks", SIZES.block, 0, o.block);
     failed |= run_binned(j);
     machine_close(&pool);
-    for (const void *p : std::initializer_list<const void *>{ j.c.text, j.c.begin, j.c.hash,
-                                                              j.c.words, j.c.order, j.c.repeats,
-                                                              j.c.sum }) {
-        machine_delete(p);
-    }
     return failed;
 }

@@ -7,7 +7,7 @@
  *                                much as it needs, and as many warps as that deserves
  *   grams_by_warps<in_shared>    a static array for each warp
  *   grams_by_blocks<in_shared>   a static array for each block, whose warps share a document
- *   grams_by_warps<in_global>, grams_by_blocks<in_global>   the same arrays in global memory
+ *   grams_by_blocks<in_global>   the same in global memory, for documents that are too long
  */
 #ifndef SHPOOL_EXAMPLES_REPEATS_VERSIONS_H
 #define SHPOOL_EXAMPLES_REPEATS_VERSIONS_H

@@ -5,23 +5,23 @@
  *
  * There are two passes, as in most GPU libraries: COUNT finds the length of each row of C with
  * tables of columns only; after C has been allocated, FILL accumulates the values.  A row has three
- * steps in each pass: clear the table, insert the products, write the row.  FILL_SORTED sorts the
- * table before it writes the row; each round of the sort is a step (sort.h; rank.h is for global
- * memory).  Each step is divided into chunks, and any warp can process any chunk, so one warp, a
- * block or a team can make a row (make_row(), team.h).  The tables use linear probing and have 1.5
- * times as many entries as keys.
+ * steps in each pass: clear the table, insert the products, write the row.  Each step is divided
+ * into chunks, and any warp can process any chunk, so one warp, a block or a team can make a row
+ * (make_row(), team.h).  The tables use linear probing and have 1.5 times as many entries as keys.
  */
 #ifndef SHPOOL_EXAMPLES_SPARSE_ROWS_H
 #define SHPOOL_EXAMPLES_SPARSE_ROWS_H
 
-#include "sort.h"
+#include "../group.h"
 
-enum pass { COUNT, FILL, FILL_SORTED, PASSES };
-enum step { INIT, INSERT, WRITE, STEPS, SORT }; /* of a row in a pass; SORT + n: round n */
+enum pass { COUNT, FILL, PASSES };
+enum step { INIT, INSERT, WRITE, STEPS }; /* of a row in a pass */
 
 #define BINS    10u /* of tables in shared memory: bin b has those of up to 256 << b bytes */
 #define LONGEST (256u << (BINS - 1u))
 #define TURN    4u  /* rows that a warp or block takes at a time */
+
+#define VACANT ~0u /* an empty entry, in place of a column; greater than any column */
 
 /* From this size on, a table is worth more than one warp: one for each TEAM_BYTES. */
 #define TEAM_BYTES 4096u
@@ -56,7 +56,7 @@ struct product {
     uint32_t *products; /* number of products of each row of A */
     uint32_t *before;   /* for each entry of A: products of its row before it */
     uint32_t *begin;    /* of C; lengths of rows between the passes; rows + 1 entries */
-    uint32_t *column;   /* of C; without a sort, unordered within a row */
+    uint32_t *column;   /* of C; unordered within a row */
     float    *value;
     uint32_t *large;    /* rows whose tables are longer than most */
     uint32_t *bins;     /* BINS lists of rows, each of a.rows entries */
@@ -159,19 +159,11 @@ struct row_job {
     uint32_t entries; /* of the table */
 };
 
-/* The step after a step; STEPS: there is none. */
-template <pass Pass, class Words>
-SIMT_FN uint32_t step_after(const row_job<Words> &job, uint32_t which)
+/* The step after a step of a row; STEPS: there is none.  (With `job` the compiler leaves the code
+ * of the passes in the order in which it was measured.) */
+template <class Words>
+SIMT_FN uint32_t step_after(const row_job<Words> &, uint32_t which)
 {
-    if (Pass == FILL_SORTED) {
-        if (which == INSERT) {
-            return SORT;
-        }
-        if (which >= SORT) {
-            return is_last_round(job.entries, which - SORT) ? static_cast<uint32_t>(WRITE)
-                                                            : which + 1u;
-        }
-    }
     return which + 1u;
 }
 
@@ -184,9 +176,6 @@ SIMT_FN uint32_t chunks_of(const product &p, const row_job<Words> &job, uint32_t
     }
     if (which == INSERT) {
         return (p.products[job.row] + INSERTED - 1u) / INSERTED;
-    }
-    if ((Pass == FILL_SORTED) && (which >= SORT)) {
-        return sort_chunks(job.entries, which - SORT);
     }
     return (Pass != COUNT) ? (job.entries + WRITTEN - 1u) / WRITTEN : 0u;
 }
@@ -350,28 +339,6 @@ SIMT_FN void write_chunk(const product &p, const row_job<Words> &job, uint32_t c
     }
 }
 
-/* The same for FILL_SORTED, and the steps before it. */
-SIMT_FN void write_sorted(const product &p, const row_job<shared_words> &job, uint32_t which,
-                          uint32_t chunk)
-{
-    const uint32_t to   = p.begin[job.row];
-    const uint32_t all  = p.begin[job.row + 1u] - to;
-    const uint32_t last = (all < (chunk + 1u) * WRITTEN) ? all : (chunk + 1u) * WRITTEN;
-
-    if (which >= SORT) {
-        sort_chunk(job.table, job.entries, which - SORT, chunk);
-        return;
-    }
-    for (uint32_t i = chunk * WRITTEN + simt_lane(); i < last; i += SIMT_WARP) {
-        p.column[to + i] = job.table.get(i);
-        p.value[to + i]  = value_of(job.table.get(job.entries + i));
-    }
-}
-SIMT_FN void write_sorted(const product &, const row_job<global_words> &, uint32_t, uint32_t)
-{
-    /* not called: write_by_rank() */
-}
-
 /* By a whole warp. */
 template <pass Pass, class Words>
 SIMT_FN void do_chunk(const product &p, const row_job<Words> &job, uint32_t which, uint32_t chunk)
@@ -385,8 +352,6 @@ SIMT_FN void do_chunk(const product &p, const row_job<Words> &job, uint32_t whic
         insert_chunk<Pass>(p, job, from, from + ((rest < INSERTED) ? rest : INSERTED));
     } else if (Pass == FILL) {
         write_chunk(p, job, chunk);
-    } else if (Pass == FILL_SORTED) {
-        write_sorted(p, job, which, chunk);
     }
 }
 
@@ -399,13 +364,11 @@ SIMT_FN void finish_row(const product &p, const row_job<Words> &job)
     }
 }
 
-/* Make one row, up to the step `last`, with a converged warp or block that does nothing else in the
- * meantime. */
+/* Make one row with a converged warp or block that does nothing else in the meantime. */
 template <pass Pass, class Words, class Group>
-SIMT_FN void make_row(const product &p, const row_job<Words> &job, Group group,
-                      uint32_t last = STEPS)
+SIMT_FN void make_row(const product &p, const row_job<Words> &job, Group group)
 {
-    for (uint32_t which = INIT; which != last; which = step_after<Pass>(job, which)) {
+    for (uint32_t which = INIT; which != STEPS; which = step_after(job, which)) {
         const uint32_t chunks = chunks_of<Pass>(p, job, which);
 
         for (uint32_t chunk = group.warp(); chunk < chunks; chunk += group.warps()) {

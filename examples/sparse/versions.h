@@ -11,7 +11,6 @@
 #ifndef SHPOOL_EXAMPLES_SPARSE_VERSIONS_H
 #define SHPOOL_EXAMPLES_SPARSE_VERSIONS_H
 
-#include "rank.h"
 #include "team.h"
 
 /* The board comes first, then the pool.
@@ -105,7 +104,7 @@ struct rows_by_pool {
     /* Begin the next step if all chunks are done; after the last step, free the memory. */
     MACHINE_METHOD void go_on(shpool_heap heap, const team_board &board, state &now) const
     {
-        const uint32_t next = step_after<Pass>(now.job, now.which);
+        const uint32_t next = step_after(now.job, now.which);
 
         if ((now.bytes > TEAM_BYTES) && !board.is_done(now.chunks)) {
             simt_pause(100);
@@ -220,23 +219,17 @@ struct rows_by_global {
     product   p;
     uint32_t *tables;
     uint32_t  longest; /* words of a table */
-    uint32_t  words;   /* for each block: a table, and for FILL_SORTED what rank.h needs */
 
     MACHINE_METHOD void operator()() const
     {
-        const global_words table = { tables + static_cast<size_t>(simt_block_rank()) * words };
+        const global_words table = { tables + static_cast<size_t>(simt_block_rank()) * longest };
         const whole_block  block;
 
         for (uint32_t i = simt_block_rank(); i < p.sum->large; i += simt_grid_blocks()) {
             const uint32_t              row = p.large[i];
             const row_job<global_words> job = { table, row, row_entries(p, Pass, row) };
 
-            if (Pass == FILL_SORTED) {
-                make_row<Pass>(p, job, block, SORT);
-                write_by_rank(p, job, table.from(longest), block);
-            } else {
-                make_row<Pass>(p, job, block);
-            }
+            make_row<Pass>(p, job, block);
         }
     }
 };

@@ -48,7 +48,7 @@
 #define SHPOOL_WAIT_BYTES     16u         /**< waiters' record, after a pool that threads share */
 
 /** Bytes of a region in addition to its area and pools.  The linker aligns dynamic shared memory
- *  only to 16 if static arrays precede it, so shpool_init() aligns the region. */
+ *  only to 16 if static arrays precede it, so shpool_init() aligns the pools. */
 #define SHPOOL_SLACK_BYTES(_alignment) ((_alignment) - SHPOOL_MIN_ALIGNMENT)
 
 /** Return value of every fallible function: 0 is success, errors are negative. */
@@ -217,7 +217,7 @@ typedef uint32_t      (*shpool_owns_fn)(shpool_view view, simt_addr addr);
 typedef uint32_t      (*shpool_rewind_fn)(shpool_view view, uint32_t to);
 typedef void          (*shpool_fini_fn)(shpool_view view);
 typedef void         *(*shpool_spill_fn)(shpool_view view, unsigned long long bytes,
-                                         uint32_t alignment, uint32_t site);
+                                         uint32_t alignment);
 typedef uint32_t      (*shpool_unspill_fn)(shpool_view view, void *ptr, uint32_t site);
 typedef unsigned long long (*shpool_spilled_fn)(shpool_view view, const void *ptr);
 
@@ -235,7 +235,7 @@ typedef struct shpool_table {
     shpool_walk_fn    walk;
     shpool_owns_fn    owns;
     shpool_fini_fn    fini;    /**< closes the statistics; from here on see module.h */
-    shpool_spill_fn   spill;   /**< a request that the pool cannot serve */
+    shpool_spill_fn   spill;   /**< a request that the pool cannot serve; view.base is its site */
     shpool_unspill_fn unspill; /**< a free of memory outside the pool */
     shpool_rewind_fn  rewind;  /**< marks; NULL: none */
     shpool_spilled_fn spilled; /**< usable bytes of a spilled allocation */

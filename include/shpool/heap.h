@@ -222,12 +222,13 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
     shpool_status status = shpool_init_status(pool, base);
     shpool_heap   heap;
     simt_addr     start  = shpool_aligned_start(pool, simt_to_shared(base));
+    simt_addr     area   = simt_to_shared(base) + SHPOOL_AREA_FRONT; /* often a constant */
     uint32_t      fits   = (status == SHPOOL_OK);
 
     SHPOOL_BARRIER(pool->flags); /* other threads may still use a pool that was here before */
     if (status == SHPOOL_OK) {
         if (SHPOOL_HAS_AREA && (pool->area_bytes != 0) && (simt_thread_rank() == 0)) {
-            shpool_area_init(pool, start + SHPOOL_AREA_FRONT);
+            shpool_area_init(pool, area);
         }
     } else if ((pool->abi == SHPOOL_ABI) && (pool->report != NULL) && (simt_thread_rank() == 0)) {
         shpool_note_empty(pool, base, status);
@@ -237,7 +238,7 @@ SIMT_FN shpool_heap shpool_init(const shpool_pool *pool, void *base)
     heap = shpool_init_pools(pool, start + pool->area_bytes, fits ? pool->pool_bytes : 0u,
                              fits ? pool->word[0] : shpool_report_word(pool, 0),
                              fits ? pool->word[1] : shpool_report_word(pool, 1),
-                             (fits && (pool->area_bytes != 0)) ? start + SHPOOL_AREA_FRONT : 0u);
+                             (fits && (pool->area_bytes != 0)) ? area : 0u);
     if (!fits) {
         heap.view.flags &= (uint32_t)SHPOOL_FLAG_NAMED;
         if ((status != SHPOOL_ERR_ABI) && (status != SHPOOL_ERR_BINDING)) {
@@ -382,7 +383,8 @@ SIMT_FN void *shpool_not_served(shpool_heap heap, size_t bytes, uint32_t alignme
         bytes  = (bytes != 0) ? bytes : 1u;
         reason = ((reason == 0) && (bytes > heap.largest)) ? (uint32_t)SHPOOL_REFUSED_SIZE : reason;
         heap.view.flags |= reason << SHPOOL_FLAG_REFUSED_SHIFT; /* EMPTY, all bits, stays */
-        return SHPOOL_DO(heap, spill, (heap.view, bytes, alignment, site));
+        heap.view.base = site; /* one argument less: one register less in each caller */
+        return SHPOOL_DO(heap, spill, (heap.view, bytes, alignment));
     }
 #else
     (void)heap;

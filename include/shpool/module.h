@@ -291,7 +291,7 @@ SIMT_FN uint32_t shpool_module_id(const char *name)
  * tables. */
 extern "C" {
 __device__ void    *shpool_image_spill(shpool_view view, unsigned long long bytes,
-                                       uint32_t alignment, uint32_t site);
+                                       uint32_t alignment);
 __device__ uint32_t shpool_image_unspill(shpool_view view, void *ptr, uint32_t site);
 __device__ unsigned long long shpool_image_spill_bytes(shpool_view view, const void *ptr);
 __device__ void     shpool_image_spill_fini(shpool_view view);

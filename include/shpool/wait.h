@@ -99,11 +99,9 @@ SIMT_FN void *shpool_malloc_wait(shpool_heap heap, size_t bytes, uint32_t attemp
     do {
         if (asked) {
             shpool_note_wait(heap);
-        }
-        if (asked) {
             shpool_turn_insist(&turn);
         }
-        asked = shpool_turn_sleep(&turn) || (attempts == 2u);
+        asked = shpool_turn_sleep(&turn) || (attempts == 2u); /* the last attempt is a try */
         if (asked) {
             ptr = shpool_malloc_as(heap, bytes, SHPOOL_MIN_ALIGNMENT, SHPOOL_SITE_WAIT);
         }
@@ -147,7 +145,7 @@ SIMT_FN void *shpool_malloc_wait_lanes_as(shpool_heap heap, uint32_t lanes, uint
         if (asked != 0) {
             shpool_turn_insist(&turn);
         }
-        asked = shpool_turn_sleep(&turn) || (attempts == 2u);
+        asked = shpool_turn_sleep(&turn) || (attempts == 2u); /* the last attempt is a try */
         if (asked != 0) {
             ptr = shpool_malloc_lanes_as(heap, lanes, bytes, alignment, SHPOOL_SITE_WAIT);
         }

@@ -4,10 +4,9 @@
 #include <shpool/module.h>
 
 extern "C" {
-__device__ void *shpool_image_spill(shpool_view view, unsigned long long bytes, uint32_t alignment,
-                                    uint32_t site)
+__device__ void *shpool_image_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
 {
-    return shpool_spill(view, bytes, alignment, site);
+    return shpool_spill(view, bytes, alignment);
 }
 __device__ uint32_t shpool_image_unspill(shpool_view view, void *ptr, uint32_t site)
 {

@@ -29,10 +29,9 @@ SHPOOL_EACH_CALL(BY_NAME)
 
 /* The archive's part that spills is in the image already (lib/cuda/image_spill.cu). */
 extern "C" {
-__device__ void *shpool_linked_spill(shpool_view view, unsigned long long bytes, uint32_t alignment,
-                                     uint32_t site)
+__device__ void *shpool_linked_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
 {
-    return shpool_image_spill(view, bytes, alignment, site);
+    return shpool_image_spill(view, bytes, alignment);
 }
 __device__ uint32_t shpool_linked_unspill(shpool_view view, void *ptr, uint32_t site)
 {

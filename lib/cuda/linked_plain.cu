@@ -4,7 +4,7 @@
 
 extern "C" {
 __device__ uint32_t shpool_linked_can_spill(void) { return 0; }
-__device__ void *shpool_linked_spill(shpool_view, unsigned long long, uint32_t, uint32_t)
+__device__ void *shpool_linked_spill(shpool_view, unsigned long long, uint32_t)
 {
     return NULL;
 }
@@ -16,7 +16,7 @@ __device__ unsigned long long shpool_linked_spilled(shpool_view, const void *) {
 __device__ void shpool_linked_fini(shpool_view) {}
 
 /* for the tables of a plugin (SHPOOL_PLUGIN_MODULE), which are never called here */
-__device__ void *shpool_image_spill(shpool_view, unsigned long long, uint32_t, uint32_t)
+__device__ void *shpool_image_spill(shpool_view, unsigned long long, uint32_t)
 {
     return NULL;
 }

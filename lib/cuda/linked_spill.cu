@@ -5,10 +5,9 @@
 /* Under the names of linked kernels, and those of a plugin's tables (SHPOOL_PLUGIN_MODULE). */
 #define SPILL_FUNCTIONS(_spill, _unspill, _bytes, _fini) \
     extern "C" { \
-    __device__ void *_spill(shpool_view view, unsigned long long bytes, uint32_t alignment, \
-                            uint32_t site) \
+    __device__ void *_spill(shpool_view view, unsigned long long bytes, uint32_t alignment) \
     { \
-        return shpool_spill(view, bytes, alignment, site); \
+        return shpool_spill(view, bytes, alignment); \
     } \
     __device__ uint32_t _unspill(shpool_view view, void *ptr, uint32_t site) \
     { \

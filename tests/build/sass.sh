@@ -25,11 +25,9 @@
 #   rbtree                          malloc: two registers on sm_100 and later
 #   impl/heap/tags_batch.h          up to 80 bytes, once a call of the whole warp
 # Functions that are called less often may save up to 32 bytes.  The counted functions (stats=1,
-# check=1) do several things in one call: up to 112 bytes; bitmap's malloc for a group 120 on
-# sm_75 and sm_80, its free for a group, which compares sizes before it reads a zone, on sm_120.
-# Spilling takes locks, calls CUDA's own malloc and writes records: up to 80, the registers that
-# its caller wants to have kept; fini, once a block: 96; the functions that write a record of a
-# trace: 48.
+# check=1) do several things in one call: up to 112 bytes; fini, once a block: 96.  Spilling takes
+# locks, calls CUDA's own malloc and writes records: up to 80, the registers that its caller wants
+# to have kept; the functions that write a record of a trace: 48.
 #
 # Registers and stack frames come from the cubin itself: section .nv.info holds records of three
 # words, 0x00082f04 (register count) or 0x00081104 (frame size), symbol index, value.  (Before sm_90
@@ -193,8 +191,6 @@ clean()
         /bytes stack frame/ {
             most = (name ~ /shpool_(image_)?(un)?spill/) ? 80 : \
                    (name ~ /shpool_counted_.*_fini/) ? 96 : \
-                   (name ~ /shpool_counted_bitmap_malloc_groupE/ && old) ? 120 : \
-                   (name ~ /shpool_counted_bitmap_free_groupE/) ? 120 : \
                    (name ~ /shpool_counted_/) ? 112 : \
                    (name ~ /shpool_trace_(take|put)/) ? 48 : \
                    (name ~ /_(resize|owns|usable|largest|walk)E/) ? 32 : \
@@ -427,9 +423,9 @@ one_arch()
         result $? "$arch glob_pool: a lock's critical section is inside its loop $found"
         # a launch that has the heap to itself: neither locks nor orders on its path
         found=$(awk '/^\.(func|visible|entry)/ { own = 0 }
-            /^\.func.*shpool_global_(mallocILb|freeE)/ { own = 1; n++ }
+            /^\.func.*shpool_global_(mallocILb|freeE|serve_inILb0ELb0)/ { own = 1; n++ }
             own && /[ \t](atom|fence|membar|(ld|st)\.(relaxed|acquire|release))/
-            END { if (n < 3) { print n + 0 " functions" } }' glob.ptx)
+            END { if (n < 4) { print n + 0 " functions" } }' glob.ptx)
         [ -z "$found" ]
         result $? "$arch glob_pool: no atomic access in a block's own heap $found"
     fi

@@ -141,7 +141,7 @@ KERNEL kernel(void *argument)
 struct glob_arguments {
     arguments   a;       /* bytes: of the heap */
     std::byte  *heap;
-    std::size_t share;   /* bytes of a thread's share */
+    std::size_t share;   /* bytes of payload in a thread's share */
     int         join;    /* no pool_init: the heap is as the launch before left it */
     void       *left;    /* an allocation that each launch passes to the next */
 };
@@ -197,8 +197,8 @@ KERNEL glob_kernel(void *argument)
     simt_global_add32(&g->a.done, 1);
 }
 
-/* One thread allocates all of its share in one piece, 31 parts in 32 or more: nothing else is
- * allocated in it, and free pieces are merged.  The thread does not free it. */
+/* One thread allocates all of its share in one piece: nothing else is allocated in it, and free
+ * pieces are merged.  The thread does not free it. */
 KERNEL glob_rest_kernel(void *argument)
 {
     glob_arguments *g = static_cast<glob_arguments *>(argument);
@@ -217,7 +217,7 @@ KERNEL glob_rest_kernel(void *argument)
             all += (p != nullptr) ? more : 0;
             glob_pool::pfree(p);
         }
-        expect(&g->a, (all <= g->share) && (all >= g->share - g->share / 32 - 512));
+        expect(&g->a, all == g->share);
         g->left = glob_pool::pmalloc(all);
         expect(&g->a, g->left != nullptr);
         glob_pool::pfree(static_cast<char *>(g->left) + 8);
@@ -237,7 +237,13 @@ static bool glob_launch(glob_function function, uint32_t blocks, uint32_t thread
                         glob_arguments *g, int join);
 
 /* g and g->heap are there, with HEAP bytes. */
-static constexpr std::size_t SHARE = 16000, SHARES = THREADS * SHARE, HEAP = 3 + 13 + 64 + SHARES;
+static constexpr std::size_t CELLS = 1000 * THREADS + 4, HEAP = 3 + 13 + 16 * CELLS;
+
+/* Bytes of payload in each of `shares`: of 33 cells of 16 bytes, one is for the map. */
+static constexpr std::size_t payload(std::size_t shares)
+{
+    return (CELLS / shares - (CELLS / shares + 32) / 33) * 16;
+}
 
 static bool glob_all(glob_arguments *g, uint32_t blocks)
 {
@@ -246,14 +252,14 @@ static bool glob_all(glob_arguments *g, uint32_t blocks)
     g->heap += 3; /* begins 13 bytes on */
     g->a.bytes = HEAP - 3;
     for (int round = 0; round < 5; round++) { /* each round starts again */
-        g->share = SHARE;
+        g->share = payload(THREADS);
         right    = glob_launch(glob_kernel, blocks, THREADS, g, 0) && right;
         right    = glob_launch(glob_rest_kernel, blocks, THREADS, g, 0) && right;
         right    = glob_launch(glob_rest_kernel, blocks, THREADS, g, 1) && right;
         right    = glob_launch(glob_rest_kernel, 1, THREADS, g, 0) && right;
 
         /* one share, one lock, for all threads of the grid */
-        g->share = SHARES;
+        g->share = payload(1);
         g->left  = nullptr;
         right    = glob_launch(glob_kernel, 1, 1, g, 0) && right;
         right    = glob_launch(glob_kernel, 4, 2 * THREADS, g, 1) && right;
@@ -346,7 +352,7 @@ static bool glob_launch(glob_function function, uint32_t blocks, uint32_t thread
 
 static bool glob_ran()
 {
-    static std::byte heap[HEAP];
+    alignas(16) static std::byte heap[HEAP];
     glob_arguments   g = {};
 
     std::memset(heap, 0x5a, HEAP);

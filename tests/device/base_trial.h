@@ -56,6 +56,21 @@ static inline void begin(const char *spec)
     open_kind(spec, 0, &allocator);
 }
 
+/* Capture a graph that uses 3 MiB and frees it again; returns its number, and where. */
+static inline unsigned capture(shpool_stream stream, uint64_t id, void **ptr_p)
+{
+    unsigned graph;
+
+    assert_ok(shpool_device_capture_begin(allocator, id, 1));
+    fake_capture_begin(stream);
+    *ptr_p = get(allocator, 3 * MIB, stream);
+    fake_work(stream, *ptr_p, 3 * MIB);
+    put(allocator, *ptr_p, stream);
+    graph = fake_capture_end(stream);
+    assert_ok(shpool_device_capture_end(allocator, id, 1));
+    return graph;
+}
+
 /* Nothing is left, and no work was out of order. */
 static inline void end(void)
 {

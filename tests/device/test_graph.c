@@ -13,21 +13,6 @@ static void begin_with(const char *spec, unsigned flags)
     stream = fake_stream(0, flags);
 }
 
-/* A graph that uses 3 MiB and frees it again; returns its number, and where. */
-static unsigned capture(uint64_t id, void **ptr_p)
-{
-    unsigned graph;
-
-    assert_ok(shpool_device_capture_begin(allocator, id, 1));
-    fake_capture_begin(stream);
-    *ptr_p = get(allocator, 3 * MIB, stream);
-    fake_work(stream, *ptr_p, 3 * MIB);
-    put(allocator, *ptr_p, stream);
-    graph = fake_capture_end(stream);
-    assert_ok(shpool_device_capture_end(allocator, id, 1));
-    return graph;
-}
-
 static void test_a_graph_s_memory_serves_nobody_else(void **state)
 {
     void *ptr;
@@ -36,7 +21,7 @@ static void test_a_graph_s_memory_serves_nobody_else(void **state)
 
     (void)state;
     begin_with("bins", CU_STREAM_NON_BLOCKING);
-    graph = capture(7, &ptr);
+    graph = capture(stream, 7, &ptr);
     other = get(allocator, 3 * MIB, stream);
     assert_ptr_not_equal(ptr, other);
     for (int i = 0; i < 10; i++) { /* others work while it is launched */
@@ -88,8 +73,8 @@ static void test_graphs_of_one_pool_share_memory(void **state)
 
     (void)state;
     begin_with("bins", CU_STREAM_NON_BLOCKING);
-    (void)capture(3, &first);
-    (void)capture(3, &second);
+    (void)capture(stream, 3, &first);
+    (void)capture(stream, 3, &second);
     assert_ptr_equal(first, second);
     assert_ok(shpool_device_capture_release(allocator, 3, 1));
     assert_true(stats_of(allocator).driver_bytes > 0); /* the other one holds it */
@@ -280,7 +265,7 @@ static void test_a_retired_stream_is_not_asked_about_during_a_capture(void **sta
     fake_work(retired, ptr, 5000);
     put(allocator, ptr, retired);
     assert_ok(shpool_device_stream_retire(allocator, retired));
-    (void)capture(1, &ptr);
+    (void)capture(stream, 1, &ptr);
     assert_ok(shpool_device_capture_release(allocator, 1, 1));
     end();
 }

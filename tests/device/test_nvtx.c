@@ -158,12 +158,7 @@ static void test_memory_of_graphs_is_not_marked(void **state)
     (void)state;
     start("bins:nvtx=1", tool_init);
     stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    assert_ok(shpool_device_capture_begin(allocator, 1, 1));
-    fake_capture_begin(stream);
-    ptr = get(allocator, 3 * MIB, stream);
-    put(allocator, ptr, stream);
-    (void)fake_capture_end(stream);
-    assert_ok(shpool_device_capture_end(allocator, 1, 1));
+    (void)capture(stream, 1, &ptr);
     assert_int_equal(0, tool.calls);
     assert_ok(shpool_device_capture_release(allocator, 1, 1));
     end();

@@ -187,11 +187,12 @@ cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *status)
     return cudaSuccess;
 }
 cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *) { return cudaSuccess; }
-cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind, cudaStream_t)
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, cudaMemcpyKind kind,
+                            cudaStream_t)
 {
     locked here(lock);
 
-    fake_runtime.copies++;
+    fake_runtime.copies += kind == cudaMemcpyDeviceToHost;
     std::memcpy(to, from, bytes);
     return cudaSuccess;
 }

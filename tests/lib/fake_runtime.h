@@ -28,7 +28,7 @@ struct fake_runtime_state {
     unsigned    unloads;
     unsigned    names;     /* of functions that were looked up */
     unsigned    allowed;   /* calls of cudaFuncSetAttribute */
-    unsigned    copies;    /* calls of cudaMemcpyAsync */
+    unsigned    copies;    /* to the host: of tables, and of reports that are read */
     unsigned long long context; /* id of the current one; 0: the driver does not say */
 };
 

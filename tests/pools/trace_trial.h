@@ -57,6 +57,7 @@ static inline void trace_open(trace_trial *t, const char *allocator, const char 
     memset(&t->launch, 0, sizeof(t->launch));
     t->launch.block[0] = want->block_threads;
     t->launch.dynamic_bytes = t->pool.shared_bytes + 4096;
+    t->launch.static_bytes = 48; /* the base is not aligned as the pool is */
     t->logged = 0;
     t->log[0] = '\0';
 }
@@ -102,7 +103,8 @@ static inline shpool_heap trace_init(trace_trial *t)
 
 static inline unsigned place_of(const trace_trial *t, const void *ptr)
 {
-    return simt_to_shared(ptr) - simt_dynamic_base() - t->pool.area_bytes;
+    return simt_to_shared(ptr) - shpool_aligned_start(&t->pool, simt_dynamic_base()) -
+           t->pool.area_bytes;
 }
 
 static inline void *log_malloc(trace_trial *t, shpool_heap heap, size_t bytes, size_t alignment,

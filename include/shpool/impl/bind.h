@@ -175,11 +175,10 @@ SHPOOL_EITHER_MODULE_OF(SHPOOL_INLINE)
 SHPOOL_EITHER_MODULE(linked)
 /* without spilling, the linked spill part counts nothing */
 SIMT_FN void *shpool_either_linked_spill(shpool_view view, unsigned long long bytes,
-                                         uint32_t alignment, uint32_t site)
+                                         uint32_t alignment)
 {
-    return ((view.flags & SHPOOL_FLAG_SPILL) != 0)
-               ? shpool_linked_spill(view, bytes, alignment, site)
-               : shpool_no_spill(view, bytes, alignment, site);
+    return ((view.flags & SHPOOL_FLAG_SPILL) != 0) ? shpool_linked_spill(view, bytes, alignment)
+                                                   : shpool_no_spill(view, bytes, alignment);
 }
 SIMT_FN uint32_t shpool_either_linked_unspill(shpool_view view, void *ptr, uint32_t site)
 {

@@ -35,8 +35,8 @@
           (shpool_view view, simt_addr addr, uint32_t site, uint32_t lanes), \
           (view, addr, site, lanes)) \
     _call(void *, spill, \
-          (shpool_view view, unsigned long long bytes, uint32_t alignment, uint32_t site), \
-          (view, bytes, alignment, site)) \
+          (shpool_view view, unsigned long long bytes, uint32_t alignment), \
+          (view, bytes, alignment)) \
     _call(uint32_t, unspill, (shpool_view view, void *ptr, uint32_t site), (view, ptr, site)) \
     _call(unsigned long long, spilled, (shpool_view view, const void *ptr), (view, ptr)) \
     _call(void, fini, (shpool_view view), (view))

@@ -67,11 +67,13 @@ SIMT_FN void shpool_global_store32(void *p, uint32_t v)
 
 /* An ordinary load, although the third word is atomic: the old value of that is as good as the new
  * one, unless a barrier has ordered them.  With a relaxed load ptxas adds YIELD at the entry of
- * each call, where the lanes of a warp part. */
-SIMT_FN simt_u128 shpool_global_load128(const void *p)
+ * each call, where the lanes of a warp part.  Not all: the caller does not use the fourth word,
+ * which others may be writing. */
+SIMT_FN simt_u128 shpool_global_load128(const void *p, bool all)
 {
     simt_u128 v;
 
+    (void)all;
     asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(p) : "memory");
     return v;
@@ -141,20 +143,17 @@ SIMT_FN void shpool_global_store64(void *p, unsigned long long v)
     shpool_global_point();
     *static_cast<simt_cpu_word64 *>(p) = v;
 }
-/* relaxed: a thread that waits for a share's lock reads the word that its owner stores hint and top
- * in, for the lock's bit only; an aligned word is stored whole on the GPU, too */
 SIMT_FN void shpool_global_store32(void *p, uint32_t v)
 {
     shpool_global_point();
-    __atomic_store_n(static_cast<simt_cpu_word32 *>(p), v, __ATOMIC_RELAXED);
+    *static_cast<simt_cpu_word32 *>(p) = v;
 }
-SIMT_FN simt_u128 shpool_global_load128(const void *p)
+SIMT_FN simt_u128 shpool_global_load128(const void *p, bool all)
 {
     const simt_cpu_word32 *word = static_cast<const simt_cpu_word32 *>(p);
 
     shpool_global_point();
-    return {word[0], word[1], __atomic_load_n(word + 2, __ATOMIC_RELAXED),
-            __atomic_load_n(word + 3, __ATOMIC_RELAXED)};
+    return {word[0], word[1], __atomic_load_n(word + 2, __ATOMIC_RELAXED), all ? word[3] : 0u};
 }
 SIMT_FN uint32_t shpool_global_acquire_all(void *p)
 {

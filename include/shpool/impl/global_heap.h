@@ -194,10 +194,19 @@ SIMT_FN void shpool_global_share_init(const shpool_global_share *share)
     }
 }
 
-/* The words of a unit: x used, y start, z given, w LOCK, top and hint. */
+/* The words of a unit: x used, y start, z given. */
 SIMT_FN simt_u128 shpool_global_see(const shpool_global_share *share, uint32_t unit)
 {
-    return shpool_global_load128(shpool_global_unit(share, unit));
+    return shpool_global_load128(shpool_global_unit(share, unit), false);
+}
+
+/* The fourth word of unit 0: LOCK, top and hint; Locked: others may try to take the lock. */
+template <bool Locked>
+SIMT_FN uint32_t shpool_global_kept(const shpool_global_share *share)
+{
+    /* relaxed: only the thread with the lock stores here */
+    return Locked ? shpool_global_atomic_load32(share->units + 12, SIMT_RELAXED)
+                  : shpool_global_load128(share->units, true).w;
 }
 
 SIMT_FN void shpool_global_set(const shpool_global_share *share, uint32_t unit, uint32_t used,
@@ -338,21 +347,25 @@ SIMT_FN void *shpool_global_payload(const shpool_global_share *share, uint32_t g
     return share->payload + static_cast<size_t>(g) * 16u;
 }
 
-/* Store hint and top in unit 0, which has `word`. */
+/* Store hint and top in unit 0, which has `word`; Locked as above. */
+template <bool Locked>
 SIMT_FN void shpool_global_keep(const shpool_global_share *share, uint32_t word)
 {
     const uint32_t next = shpool_global_word(share) | (word & SHPOOL_GLOBAL_LOCK);
 
-    if (next != word) {
+    if ((next != word) && Locked) {
+        /* relaxed: the release of the lock orders it */
+        shpool_global_atomic_store32(share->units + 12, next, SIMT_RELAXED);
+    } else if (next != word) {
         shpool_global_store32(share->units + 12, next);
     }
 }
 
 /* malloc of `need` granules in a share that no other thread uses; NULL if they do not fit. */
-template <bool Best>
+template <bool Best, bool Locked>
 SIMT_FN void *shpool_global_serve(shpool_global_share *share, uint32_t need)
 {
-    const uint32_t word  = shpool_global_see(share, 0).w;
+    const uint32_t word  = shpool_global_kept<Locked>(share);
     uint32_t       first = SHPOOL_GLOBAL_NONE;
 
     shpool_global_set_word(share, word);
@@ -367,16 +380,16 @@ SIMT_FN void *shpool_global_serve(shpool_global_share *share, uint32_t need)
     if (first != SHPOOL_GLOBAL_NONE) {
         shpool_global_take(share, first, need);
     }
-    shpool_global_keep(share, word);
+    shpool_global_keep<Locked>(share, word);
     return (first != SHPOOL_GLOBAL_NONE) ? shpool_global_payload(share, first) : nullptr;
 }
 /* A call. */
-template <bool Best>
+template <bool Best, bool Locked>
 SHPOOL_GLOBAL_CALL void *shpool_global_serve_in(uint32_t number, uint32_t need)
 {
     shpool_global_share share = shpool_global_share_of(shpool_global_get(), number);
 
-    return shpool_global_serve<Best>(&share, need);
+    return shpool_global_serve<Best, Locked>(&share, need);
 }
 
 /* _section while this thread has the lock in unit 0 at `units`; the loop is as
@@ -460,7 +473,7 @@ SHPOOL_GLOBAL_CALL void *shpool_global_malloc_far(uint32_t need)
     void                    *ptr    = nullptr;
 
     shpool_global_locked(shpool_global_share_of(heap, number).units,
-                         [&] { ptr = shpool_global_serve_in<Best>(number, need); });
+                         [&] { ptr = shpool_global_serve_in<Best, true>(number, need); });
     return ptr;
 }
 
@@ -482,9 +495,9 @@ SHPOOL_GLOBAL_CALL void *shpool_global_malloc(size_t size)
     shpool_global_share share = shpool_global_share_of(heap, rank);
 
     if (Best) {
-        return shpool_global_serve<Best>(&share, need);
+        return shpool_global_serve<Best, false>(&share, need);
     }
-    simt_u128 words = shpool_global_see(&share, 0);
+    simt_u128 words = shpool_global_load128(share.units, true);
 
     shpool_global_set_word(&share, words.w);
     if ((need <= 32u) && (share.hint < share.top)) { /* inside a unit */
@@ -499,17 +512,18 @@ SHPOOL_GLOBAL_CALL void *shpool_global_malloc(size_t size)
             return shpool_global_payload(&share, 32u * share.hint + simt_ffs(bit) - 1u);
         }
     }
-    return shpool_global_serve_in<Best>(rank, need);
+    return shpool_global_serve_in<Best, false>(rank, need);
 }
 
 /* Free granule g's allocation in a share that no other thread uses. */
+template <bool Locked>
 SIMT_FN uint32_t shpool_global_return(shpool_global_share *share, uint32_t g)
 {
-    const uint32_t word = shpool_global_see(share, 0).w;
+    const uint32_t word = shpool_global_kept<Locked>(share);
 
     shpool_global_set_word(share, word);
     const uint32_t why = shpool_global_give(share, g, shpool_global_look(share, g >> 5));
-    shpool_global_keep(share, word);
+    shpool_global_keep<Locked>(share, word);
     return why;
 }
 
@@ -539,7 +553,7 @@ SHPOOL_GLOBAL_CALL uint32_t shpool_global_free_far(void *ptr)
 
         return (((old >> (g & 31u)) & 1u) != 0) ? SHPOOL_FREE_DOUBLE : SHPOOL_FREE_OK;
     }
-    shpool_global_locked(share.units, [&] { why = shpool_global_return(&share, g); });
+    shpool_global_locked(share.units, [&] { why = shpool_global_return<true>(&share, g); });
     return why;
 }
 
@@ -559,7 +573,7 @@ SHPOOL_GLOBAL_CALL uint32_t shpool_global_free(void *ptr)
     if (!shpool_global_is_own(heap) || ((from >> 4) >= share.granules) || ((from & 15u) != 0)) {
         return shpool_global_free_far(ptr);
     }
-    return shpool_global_return(&share, g);
+    return shpool_global_return<false>(&share, g);
 }
 
 #endif /* SHPOOL_IMPL_GLOBAL_HEAP_H */

@@ -93,25 +93,25 @@ SIMT_FN uint32_t shpool_refusal_of(shpool_view view)
 
 /* Count a request in an empty heap, which has no area. */
 SIMT_FN void shpool_note_empty_malloc(shpool_view view, unsigned long long bytes,
-                                      uint32_t alignment, uint32_t site)
+                                      uint32_t alignment)
 {
     shpool_report_data *report = (shpool_report_data *)(size_t)(
         ((unsigned long long)view.word[1] << 32) | view.word[0]);
 
     simt_global_add64(&report->mallocs, 1);
     simt_global_add64(&report->failures, 1);
-    shpool_note_refused(simt_thread_rank(), report, SHPOOL_REFUSED_EMPTY, bytes, alignment, site);
+    shpool_note_refused(simt_thread_rank(), report, SHPOOL_REFUSED_EMPTY, bytes, alignment,
+                        view.base);
 }
 
 /* A request fails: the pool has refused it, and it does not spill.  No module has counted it if
- * there is no pool, or if no pool was asked. */
-SIMT_FN void *shpool_no_spill(shpool_view view, unsigned long long bytes, uint32_t alignment,
-                              uint32_t site)
+ * there is no pool, or if no pool was asked.  view.base: the request's site, here and below. */
+SIMT_FN void *shpool_no_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
 {
     const uint32_t reason = shpool_refusal_of(view);
 
     if (reason == SHPOOL_REFUSED_EMPTY) {
-        shpool_note_empty_malloc(view, bytes, alignment, site);
+        shpool_note_empty_malloc(view, bytes, alignment);
         return NULL;
     }
     if (view.area == 0) {
@@ -123,10 +123,11 @@ SIMT_FN void *shpool_no_spill(shpool_view view, unsigned long long bytes, uint32
         } else {
             (void)shpool_count(view, SHPOOL_AREA_FAILURES, 1);
         }
-        shpool_trace_spill(view, bytes, alignment, NULL, 0, site);
+        shpool_trace_spill(view, bytes, alignment, NULL, 0, view.base);
     }
     if (reason != SHPOOL_REFUSED_NONE) {
-        shpool_note_refused(view.rank, shpool_area_report(view), reason, bytes, alignment, site);
+        shpool_note_refused(view.rank, shpool_area_report(view), reason, bytes, alignment,
+                            view.base);
     }
     return NULL;
 }
@@ -161,15 +162,14 @@ SIMT_FN unsigned long long shpool_spill_most(shpool_view view)
 }
 
 /* Serve a request from the block's slot or the native heap; NULL if those are full as well. */
-SIMT_FN void *shpool_spill(shpool_view view, unsigned long long bytes, uint32_t alignment,
-                           uint32_t site)
+SIMT_FN void *shpool_spill(shpool_view view, unsigned long long bytes, uint32_t alignment)
 {
     void    *ptr       = NULL;
     uint32_t is_native = 0;
 
     if (((view.flags & SHPOOL_FLAG_SPILL) == 0) ||
         (shpool_refusal_of(view) > SHPOOL_REFUSED_SIZE)) {
-        return shpool_no_spill(view, bytes, alignment, site);
+        return shpool_no_spill(view, bytes, alignment);
     }
     if (((view.flags & SHPOOL_FLAG_SPILL_ARENA) != 0) && (view.area != 0)) {
         ptr = shpool_slot_malloc(view, bytes, alignment);
@@ -186,11 +186,11 @@ SIMT_FN void *shpool_spill(shpool_view view, unsigned long long bytes, uint32_t 
                                                ~(unsigned long long)(granule - 1u)) : 0u;
 
         shpool_spill_note(view, usable, is_native);
-        shpool_trace_spill(view, bytes, alignment, ptr, usable, site);
+        shpool_trace_spill(view, bytes, alignment, ptr, usable, view.base);
         if ((ptr == NULL) && (shpool_refusal_of(view) != SHPOOL_REFUSED_NONE) &&
             (bytes > shpool_spill_most(view))) {
             shpool_note_refused(view.rank, shpool_area_report(view), SHPOOL_REFUSED_SIZE, bytes,
-                                alignment, site);
+                                alignment, view.base);
         }
     }
     return ptr;

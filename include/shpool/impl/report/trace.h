@@ -133,10 +133,13 @@ SIMT_FN uint32_t shpool_is_traced(shpool_view view)
 #endif
 }
 
-/* Offset of an address in the pools from the first byte of the library's shared memory. */
+/* Offset of an address in the pools from the first aligned byte of the library's shared memory. */
 SIMT_FN uint32_t shpool_trace_place(shpool_view view, uint32_t user)
 {
-    return user - (view.area - SHPOOL_AREA_FRONT);
+    uint32_t below = (1u << ((view.flags & (uint32_t)SHPOOL_FLAG_ALIGN_MASK) >>
+                             SHPOOL_FLAG_ALIGN_SHIFT)) - 1u;
+
+    return user - ((view.area - SHPOOL_AREA_FRONT + below) & ~below);
 }
 
 /* Write one whole record. */

@@ -22,6 +22,8 @@
 #define SHPOOL_ZONE   0xfdfdfdfdu /* untouched */
 #define SHPOOL_POISON 0xddddddddu /* freed */
 
+#define SHPOOL_ZONE_NONE ~0u /* in place of a payload's length: longer than any */
+
 /* Words before the payload, as offsets below it. */
 enum { SHPOOL_ZONE_BYTES = 16, SHPOOL_ZONE_SITE = 12, SHPOOL_ZONE_RANK = 8, SHPOOL_ZONE_SEAL = 4 };
 
@@ -66,6 +68,7 @@ SIMT_FN uint32_t shpool_zone_request(uint32_t bytes, uint32_t flags)
 
 SIMT_FN void shpool_zone_fill(simt_addr from, simt_addr end, uint32_t word)
 {
+    SIMT_ROLLED /* mostly few words; unrolled, it takes registers from its callers */
     for (; from < end; from += 4u) {
         simt_cluster_store32(from, word);
     }
@@ -88,6 +91,7 @@ SIMT_FN uint32_t shpool_zone_untouched(simt_addr from, simt_addr end)
 {
     uint32_t changed = 0;
 
+    SIMT_ROLLED
     for (; from < end; from += 4u) {
         changed |= simt_cluster_load32(from) ^ SHPOOL_ZONE;
     }
@@ -122,27 +126,31 @@ SIMT_FN simt_addr shpool_zone_set(shpool_view view, simt_addr addr, uint32_t usa
     return user;
 }
 
-/* The payload's bytes according to its front zone, which may have been overwritten; more than any
- * allocation has if this one is shorter than its zones.  Then a damaged module believes that it is
- * an allocation, and the zones would be outside of it, or of the pool. */
+/* The payload's bytes according to its front zone; SHPOOL_ZONE_NONE if that word, which may have
+ * been overwritten, is not the length of a payload between the zones.  An allocation shorter than
+ * its zones does not have any: a damaged module believes in it, and its zones would be outside of
+ * it, or of the pool. */
 SIMT_FN uint32_t shpool_zone_payload(shpool_view view, simt_addr addr, uint32_t usable)
 {
     uint32_t front = shpool_zone_front(view.flags);
+    uint32_t bytes = usable;
 
-    if (usable < shpool_zone_cost(view.flags)) {
-        return ~0u;
+    if (front != 0) {
+        uint32_t cost = shpool_zone_cost(view.flags);
+
+        if (usable < cost) {
+            return SHPOOL_ZONE_NONE;
+        }
+        bytes = simt_cluster_load32(addr + front - SHPOOL_ZONE_BYTES);
+        if ((bytes > usable - cost) || ((bytes & 3u) != 0)) {
+            return SHPOOL_ZONE_NONE;
+        }
     }
-    return (front != 0) ? simt_cluster_load32(addr + front - SHPOOL_ZONE_BYTES) : usable;
+    return bytes;
 }
 
-/* Whether an allocation can have a payload of `bytes` between its zones. */
-SIMT_FN uint32_t shpool_zone_fits(shpool_view view, uint32_t usable, uint32_t bytes)
-{
-    return (bytes <= shpool_zone_room(usable, view.flags)) && ((bytes & 3u) == 0);
-}
-
-/* Nonzero if the zones around a payload of `bytes`, which fits, are intact, except for the record,
- * which is not checked. */
+/* Nonzero if the zones around a payload of `bytes` are intact, except for the record, which is not
+ * checked. */
 SIMT_FN uint32_t shpool_zone_quiet(shpool_view view, simt_addr addr, uint32_t usable,
                                    uint32_t bytes)
 {
@@ -158,7 +166,7 @@ SIMT_FN uint32_t shpool_zone_intact(shpool_view view, simt_addr addr, uint32_t u
 {
     simt_addr user = addr + shpool_zone_front(view.flags);
 
-    return (user == addr) || (shpool_zone_fits(view, usable, bytes) &&
+    return (user == addr) || ((bytes != SHPOOL_ZONE_NONE) &&
                               (simt_cluster_atomic_load(user - SHPOOL_ZONE_SEAL, SIMT_RELAXED) ==
                                shpool_zone_seal(user, bytes)) &&
                               shpool_zone_quiet(view, addr, usable, bytes));
@@ -196,7 +204,7 @@ SIMT_FN uint32_t shpool_zone_release(shpool_view view, simt_addr addr, uint32_t 
     if (user == addr) {
         return SHPOOL_FREE_OK;
     }
-    if (!shpool_zone_fits(view, usable, bytes)) {
+    if (bytes == SHPOOL_ZONE_NONE) {
         return SHPOOL_FREE_CORRUPT;
     }
     sealed = shpool_zone_seal(user, bytes);
