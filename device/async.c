@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/base/options.h"
 #include "device/base/ptr_map.h"
 #include "device/base/timeline.h"
+#include "lib/options.h"
 
 typedef struct async_self {
     shpool_timelines lanes; /* for record_stream only */
@@ -25,15 +25,12 @@ typedef struct async_self {
 
 /* ---- life ---- */
 
-static shpool_status async_option(void *self, const char *key, const char *value)
-{
-    async_self *a = self;
+#define OPTIONS(_)                                                                                 \
+    _("threshold", "BYTES", BYTES, async_self, threshold,                                          \
+      "Idle bytes that a synchronisation leaves in the pool. Default: no limit.",                  \
+      .high = UINT64_MAX)
 
-    if (strcmp(key, "threshold") != 0) {
-        return SHPOOL_ERR_NOT_FOUND;
-    }
-    return shpool_option_bytes("async", key, value, 0, UINT64_MAX, &a->threshold);
-}
+static const shpool_option options[] = SHPOOL_OPTION_ROWS(OPTIONS);
 
 static shpool_status check_driver(const shpool_device *device)
 {
@@ -177,7 +174,7 @@ static shpool_status async_create(const shpool_device_setup *setup, void **self_
     }
     shpool_timelines_init(&a->lanes, device, sizeof(shpool_timeline), 0);
     a->threshold = UINT64_MAX;
-    status = shpool_options_set(setup, a, async_option);
+    status = shpool_options_set(options, a, "", setup->options, setup->option_count);
     if (status == SHPOOL_OK) {
         status = make_pool(a);
     }
@@ -323,7 +320,7 @@ static shpool_status async_trim(void *self, size_t keep_bytes)
 static shpool_status async_set(void *self, const char *key, const char *value)
 {
     async_self *a = self;
-    shpool_status status = async_option(a, key, value);
+    shpool_status status = shpool_option_change(options, a, "async: ", key, value);
 
     return (status == SHPOOL_OK) ? set_threshold(a) : status;
 }
@@ -398,7 +395,7 @@ const shpool_device_provider shpool_device_provider_async = {
     .flags = SHPOOL_DEVICE_THREAD_SAFE | SHPOOL_DEVICE_ORDERED | SHPOOL_DEVICE_CAPTURE,
     .name = "async",
     .summary = "the driver's stream-ordered pool, as cudaMallocAsync",
-    .keys = "threshold=BYTES  idle bytes that a synchronisation leaves in the pool [no limit]\n",
+    .keys = SHPOOL_OPTION_LINES(OPTIONS),
     .create = async_create,
     .destroy = async_destroy,
     .malloc = async_malloc,

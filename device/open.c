@@ -10,9 +10,6 @@
 
 #define MAX_DEVICES 64
 
-_Static_assert(sizeof(shpool_device_option) == sizeof(shpool_spec_pair),
-               "options are handed on as the parser made them");
-
 /* One for each device, as long as the process lives. */
 static struct {
     pthread_mutex_t lock;
@@ -49,13 +46,9 @@ static shpool_status add_layer(const shpool_spec_layer *layer,
                                const shpool_device_provider *provider, int device,
                                shpool_device_allocator **top_p)
 {
-    shpool_device_option options[SHPOOL_SPEC_PAIRS];
-    shpool_status status;
+    const shpool_status status = shpool_device_stack_make(provider, device, layer->pair,
+                                                          layer->pairs, *top_p, top_p);
 
-    for (uint32_t i = 0; i < layer->pairs; i++) {
-        options[i] = (shpool_device_option){ layer->pair[i].key, layer->pair[i].value };
-    }
-    status = shpool_device_stack_make(provider, device, options, layer->pairs, *top_p, top_p);
     return (status == SHPOOL_OK) ? status : shpool_error_prefix(status, "in", layer->name);
 }
 
@@ -110,7 +103,7 @@ static source choose(const char *spec)
     if (spec != NULL) {
         return (source){ "spec", spec };
     }
-    variable = shpool_config_device_allocator();
+    variable = shpool_config_value(SHPOOL_VARIABLE_DEVICE_ALLOCATOR);
     return (variable != NULL) ? (source){ "SHPOOL_DEVICE_ALLOCATOR", variable }
                               : (source){ "the default", SHPOOL_DEFAULT_DEVICE_BASE };
 }

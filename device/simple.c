@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "device/base/device.h"
-#include "device/base/options.h"
 #include "device/base/ptr_map.h"
+#include "lib/options.h"
 
 typedef struct simple {
     const shpool_device *device;
@@ -26,12 +26,12 @@ static shpool_status simple_create(const shpool_device_setup *setup, void **self
     simple *s;
     shpool_status status = shpool_device_get(setup->device, &device);
 
+    if (status == SHPOOL_OK) {
+        status = shpool_options_set(shpool_no_options, NULL, "", setup->options,
+                                    setup->option_count);
+    }
     if (status != SHPOOL_OK) {
         return status;
-    }
-    if (setup->option_count > 0) {
-        return shpool_error(SHPOOL_ERR_SPEC, "it has no key \"%s\": it takes no keys",
-                            setup->options[0].key);
     }
     s = calloc(1, sizeof(*s));
     if (s == NULL) {

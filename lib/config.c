@@ -20,37 +20,38 @@
 static const shpool_variable variables[SHPOOL_VARIABLE_COUNT] = {
     [SHPOOL_VARIABLE_ALLOCATOR] = {
         PREFIX "ALLOCATOR", "spec", "", SHPOOL_DEFAULT_ALLOCATOR,
-        "allocator of programs that name none: name or name:key=value,... with the keys "
-        "payload_bytes or total_bytes, request_bytes (bytes; K, M, G), threads_per_pool (0..1024), "
-        "alignment (16..1024), stats and check (0 or 1), spill, spill_bytes, spill_blocks, trace "
-        "(a file), trace_bytes (bytes; K, M, G), trace_blocks (1..1024), binding (table, linked), "
-        "copies (0 or 1)", NULL },
+        "Allocator of programs that name none: NAME, or NAME:key=value,... with keys of block "
+        "allocators.", NULL },
     [SHPOOL_VARIABLE_BINDING] = {
         PREFIX "BINDING", "word", "", "table",
-        "how kernels that are compiled for the function table get their allocator: table (by calls "
-        "through pointers), or linked (joined when the pool is opened, and inlined where their "
-        "objects hold LTO-IR, as with lto_cflags of pkg-config)", NULL },
+        "Binding of kernels that were compiled for the function table. With table they call the "
+        "allocator through pointers. With linked they are joined with it when the pool is opened, "
+        "and calls are inlined into kernels whose objects hold LTO-IR, as with lto_cflags of "
+        "pkg-config.", NULL },
     [SHPOOL_VARIABLE_CACHE_BYTES] = {
         PREFIX "CACHE_BYTES", "number", "bytes", "64M",
-        "most bytes (K, M, G) of this user's files in SHPOOL_CACHE_DIR, looked at when a kernel is "
-        "joined; the least recently used are deleted first; 0 deletes all", NULL },
+        "Limit on this user's files in SHPOOL_CACHE_DIR; K, M or G may follow. It is applied when "
+        "a kernel is joined. The files that have not been used for the longest time are deleted "
+        "first; 0 deletes all.", NULL },
     [SHPOOL_VARIABLE_CACHE_DIR] = {
         PREFIX "CACHE_DIR", "path", "", "",
-        "folder in which kernels that shpool_link() joined are kept for other processes; begins "
-        "with /, made if missing; empty: they are kept in memory only; without effect in setuid "
-        "programs", NULL },
+        "Folder that keeps joined kernels for other processes. Begins with /, and is made if it is "
+        "missing. Empty: they are kept in memory only. A folder is not used if it is a symbolic "
+        "link, belongs to a user other than this one and root, or can be written by others; a "
+        "message of level warn gives the reason. Setuid programs ignore this variable.", NULL },
     [SHPOOL_VARIABLE_DEVICE_ALLOCATOR] = {
         PREFIX "DEVICE_ALLOCATOR", "spec", "", SHPOOL_DEFAULT_DEVICE_BASE,
-        "shared device allocator, for calls that name none: layers outermost first, then the "
-        "base, layer:key=value,...|layer|base:key=value; shpool-info device lists them", NULL },
+        "Shared device allocator, for calls that name none: layers outermost first, then the "
+        "base, layer:key=value,...|layer|base:key=value. shpool-info device lists them and their "
+        "keys.", NULL },
     [SHPOOL_VARIABLE_LOG_LEVEL] = {
         PREFIX "LOG_LEVEL", "level", "", "none",
-        "messages up to this level go to stderr: none, error, warn, info", NULL },
+        "Messages up to this level go to standard error: none, error, warn or info.", NULL },
     [SHPOOL_VARIABLE_PLUGIN_PATH] = {
         PREFIX "PLUGIN_PATH", "path", "", "",
-        "folders, and files, with allocators of others, separated by colons; each begins with /; "
-        "every *.so in a folder is loaded, in order of names; without effect in setuid programs",
-        NULL },
+        "Folders, and files, with allocators of others, separated by colons. Each begins with /. "
+        "Every *.so in a folder is loaded, in order of names. Setuid programs ignore this "
+        "variable.", NULL },
 };
 
 const char *const shpool_level_names[SHPOOL_LEVEL_COUNT] = { "none", "error", "warn", "info" };

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <shpool/device/provider.h>
 #include <shpool/shpool.h>
 
 #include "sha256.h"
@@ -124,19 +125,13 @@ void shpool_config_reload(void);
 
 /* ---- variables.c: their meaning.  The first call warns of unknown variables. ---- */
 
-/* $SHPOOL_ALLOCATOR; NULL if unset or empty. */
-const char *shpool_config_allocator(void);
-
-/* $SHPOOL_CACHE_DIR; NULL if unset or empty.  Longer than SHPOOL_PATH_BYTES: it was cut. */
-const char *shpool_config_cache_dir(void);
+/* Its value; NULL if unset or empty.  One of SHPOOL_PATH_BYTES and more was cut. */
+const char *shpool_config_value(size_t index);
 
 /* $SHPOOL_CACHE_BYTES, or its default; SHPOOL_ERR_SPEC: it is not a number. */
 shpool_status shpool_config_cache_bytes(uint64_t *bytes_p);
 
-#define SHPOOL_BINDING_WORDS "table or linked"
-
-/* 1: one of the words.  Else *binding_p is as before. */
-int shpool_binding_parse(const char *text, uint32_t *binding_p);
+#define SHPOOL_BINDING_WORDS "table|linked" /* from SHPOOL_BINDING_TABLE on */
 
 /* The value of $SHPOOL_BINDING, else SHPOOL_BINDING_TABLE. */
 shpool_status shpool_config_binding(uint32_t *binding_p);
@@ -144,26 +139,17 @@ shpool_status shpool_config_binding(uint32_t *binding_p);
 /* The base of device/list that serves where a spec names none. */
 #define SHPOOL_DEFAULT_DEVICE_BASE "bins"
 
-/* $SHPOOL_DEVICE_ALLOCATOR; NULL if unset or empty. */
-const char *shpool_config_device_allocator(void);
-
-/* $SHPOOL_PLUGIN_PATH; as shpool_config_cache_dir(). */
-const char *shpool_config_plugin_path(void);
-
 /* SHPOOL_ERR_SPEC: a variable that every call depends on (SHPOOL_LOG_LEVEL) has a bad value. */
 shpool_status shpool_config_check(void);
 
-/* ---- spec.c ---- */
+/* ---- spec.c; the keys and their values are in options.h ---- */
 
 #define SHPOOL_SPEC_BYTES       512u /* longest spec, NUL included */
 #define SHPOOL_SPEC_LAYERS      8u   /* layers, the base included */
 #define SHPOOL_SPEC_PAIRS       16u  /* key=value pairs of one layer */
 #define SHPOOL_SPEC_VALUE_BYTES 256u /* longest value, NUL included: paths are */
 
-typedef struct shpool_spec_pair {
-    const char *key;
-    const char *value;
-} shpool_spec_pair;
+typedef shpool_device_option shpool_spec_pair;
 
 typedef struct shpool_spec_layer {
     const char *name;
@@ -223,6 +209,10 @@ void shpool_registry_reset(void);
 #define SHPOOL_TRACE_LEAST  4096u      /* least bytes of records for trace_bytes */
 #define SHPOOL_TRACE_MOST   (1u << 30)
 #define SHPOOL_TRACE_BLOCKS 1024u      /* most of trace_blocks */
+#define SHPOOL_SPILL_BLOCKS 65536u     /* more than any device runs at the same time */
+
+/* The keys of block allocators, a line each, as shpool_device_provider.keys. */
+extern const char shpool_block_keys[];
 
 /* Origin of a selection, and its options without a field in shpool_config. */
 typedef struct shpool_selection {
@@ -237,7 +227,7 @@ typedef struct shpool_selection {
 
 /*
  * Select the allocator, and apply the options of its spec to `want` (on failure the selection is
- * zeroed, and want is unspecified).  text NULL: the environment, else the build's default.  An
+ * zeroed, and want is as before).  text NULL: the environment, else the build's default.  An
  * alignment of 0 becomes the least one; options that the allocator does not support are an error.
  */
 shpool_status shpool_select(const char *text, shpool_config *want, shpool_selection *selection_p);

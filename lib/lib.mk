@@ -5,40 +5,42 @@ libshpool_core_la_SOURCES = \
 	lib/advise.c \
 	lib/alias.c \
 	lib/arch.c \
-	lib/cache.h \
-	lib/cache_disk.c \
-	lib/cache_memory.c \
 	lib/config.c \
-	lib/cubin.c \
-	lib/cubin.h \
 	lib/descriptor.c \
 	lib/devices.c \
 	lib/driver.c \
 	lib/driver.h \
 	lib/elf.c \
 	lib/elf.h \
-	lib/fat.c \
-	lib/fat.h \
 	lib/files.c \
 	lib/internal.h \
-	lib/jit.c \
-	lib/jit.h \
-	lib/join.c \
 	lib/last_error.c \
 	lib/layout.c \
-	lib/link.c \
-	lib/link.h \
-	lib/linker.c \
-	lib/linker.h \
+	lib/link/cache.h \
+	lib/link/cache_disk.c \
+	lib/link/cache_memory.c \
+	lib/link/cubin.c \
+	lib/link/cubin.h \
+	lib/link/fat.c \
+	lib/link/fat.h \
+	lib/link/jit.c \
+	lib/link/jit.h \
+	lib/link/join.c \
+	lib/link/link.c \
+	lib/link/link.h \
+	lib/link/linker.c \
+	lib/link/linker.h \
+	lib/link/relink.c \
 	lib/lock.c \
 	lib/lock.h \
 	lib/message.c \
 	lib/mutex.h \
+	lib/options.c \
+	lib/options.h \
 	lib/plan.c \
 	lib/plugin.c \
 	lib/plugin.h \
 	lib/registry.c \
-	lib/relink.c \
 	lib/requests.c \
 	lib/select.c \
 	lib/sha256.c \

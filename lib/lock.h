@@ -20,10 +20,10 @@
 #pragma GCC visibility push(hidden)
 
 typedef enum shpool_lock_id {
-    SHPOOL_LOCK_JOIN,      /* lib/relink.c */
+    SHPOOL_LOCK_JOIN,      /* lib/link/relink.c */
     SHPOOL_LOCK_REGISTRY,  /* lib/registry.c */
     SHPOOL_LOCK_PROVIDERS, /* device/providers.c */
-    SHPOOL_LOCK_CACHE,     /* lib/cache_memory.c */
+    SHPOOL_LOCK_CACHE,     /* lib/link/cache_memory.c */
     SHPOOL_LOCK_RECEIVER,  /* lib/message.c */
     SHPOOL_LOCK_COUNT
 } shpool_lock_id;

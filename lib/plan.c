@@ -53,35 +53,33 @@ uint32_t shpool_plan_magic(uint32_t divisor)
 
 static shpool_status check_config(const shpool_config *want)
 {
+    const uint32_t flags = SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK | SHPOOL_FLAG_COPIES;
+    const struct { const char *name; uint32_t value; int good; const char *legal; } fields[] = {
+        { "block_threads", want->block_threads,
+          (want->block_threads > 0) && (want->block_threads <= SHPOOL_MAX_THREADS),
+          "a block has 1..1024 threads" },
+        { "threads_per_pool", want->threads_per_pool, want->threads_per_pool <= SHPOOL_MAX_THREADS,
+          "give 1..1024, or 0 for the allocator's own choice" },
+        { "flags", want->flags, (want->flags & ~flags) == 0,
+          "only SHPOOL_FLAG_STATS (1), SHPOOL_FLAG_CHECK (2) and SHPOOL_FLAG_COPIES (16384) may be "
+          "set" },
+        { "binding", want->binding, want->binding <= SHPOOL_BINDING_LINKED,
+          "it is SHPOOL_BINDING_AUTO (0), _TABLE (1) or _LINKED (2)" },
+        { "spill", want->spill, want->spill <= (SHPOOL_SPILL_ARENA | SHPOOL_SPILL_NATIVE),
+          "only SHPOOL_SPILL_ARENA (1) and SHPOOL_SPILL_NATIVE (2) may be set" },
+        { "spill_blocks", want->spill_blocks, want->spill_blocks <= SHPOOL_SPILL_BLOCKS,
+          "no device runs more than 65536 blocks at once" },
+    };
+
     if ((want->payload_bytes != 0) && (want->total_bytes != 0)) {
         return shpool_error(SHPOOL_ERR_INVALID, "payload_bytes %u and total_bytes %u are both "
                             "given: leave one of them 0", want->payload_bytes, want->total_bytes);
     }
-    if ((want->block_threads == 0) || (want->block_threads > SHPOOL_MAX_THREADS)) {
-        return shpool_error(SHPOOL_ERR_INVALID, "block_threads is %u, a block has 1..%u threads",
-                            want->block_threads, SHPOOL_MAX_THREADS);
-    }
-    if (want->threads_per_pool > SHPOOL_MAX_THREADS) {
-        return shpool_error(SHPOOL_ERR_INVALID, "threads_per_pool is %u, give 1..%u, or 0 for the "
-                            "allocator's own choice", want->threads_per_pool, SHPOOL_MAX_THREADS);
-    }
-    if ((want->flags & ~(uint32_t)(SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK | SHPOOL_FLAG_COPIES)) !=
-        0) {
-        return shpool_error(SHPOOL_ERR_INVALID, "flags is 0x%x, only SHPOOL_FLAG_STATS (1), "
-                            "SHPOOL_FLAG_CHECK (2) and SHPOOL_FLAG_COPIES (0x4000) may be set",
-                            want->flags);
-    }
-    if (want->binding > SHPOOL_BINDING_LINKED) {
-        return shpool_error(SHPOOL_ERR_INVALID, "binding is %u, it is SHPOOL_BINDING_AUTO (0), "
-                            "_TABLE (1) or _LINKED (2)", want->binding);
-    }
-    if ((want->spill & ~(uint32_t)(SHPOOL_SPILL_ARENA | SHPOOL_SPILL_NATIVE)) != 0) {
-        return shpool_error(SHPOOL_ERR_INVALID, "spill is 0x%x, only SHPOOL_SPILL_ARENA (1) and "
-                            "SHPOOL_SPILL_NATIVE (2) may be set", want->spill);
-    }
-    if (want->spill_blocks > 65536u) {
-        return shpool_error(SHPOOL_ERR_INVALID, "spill_blocks is %u, no device runs more than "
-                            "65536 blocks at once", want->spill_blocks);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fields); i++) {
+        if (!fields[i].good) {
+            return shpool_error(SHPOOL_ERR_INVALID, "%s is %u, %s", fields[i].name,
+                                fields[i].value, fields[i].legal);
+        }
     }
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(want->reserved); i++) {
         if (want->reserved[i] != 0) {

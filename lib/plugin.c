@@ -230,7 +230,7 @@ static void load_entry(shpool_plugin_list *list, const char *entry)
 
 void shpool_plugin_find(shpool_plugin_list *list, shpool_register_fn library)
 {
-    const char *path = shpool_config_plugin_path();
+    const char *path = shpool_config_value(SHPOOL_VARIABLE_PLUGIN_PATH);
     char entries[SHPOOL_PATH_BYTES];
     char *rest = entries;
 

@@ -60,28 +60,40 @@ static const char *taken_by(const shpool_allocator *allocator)
     return NULL;
 }
 
-/* All of a plugin's allocators or none; the caller holds the lock.  file: from malloc(). */
+/* Append an allocator unless its name is taken; the caller holds the lock.  file: the plugin's,
+ * from malloc(), or NULL.  What is wrong is added to `why`. */
+static shpool_status add_one(const shpool_allocator *allocator, char *file, shpool_text *why)
+{
+    const char *other = taken_by(allocator);
+
+    if (other != NULL) {
+        shpool_text_add(why, "the name \"%s\" is taken by the allocator \"%s\", choose another",
+                        allocator->name, other);
+        return SHPOOL_ERR_UNSUPPORTED;
+    }
+    if (BUILTIN_COUNT + added.count == SHPOOL_MAX_ALLOCATORS) {
+        shpool_text_add(why, "no place for \"%s\": a process has at most %u allocators, %zu of "
+                        "them built in", allocator->name, SHPOOL_MAX_ALLOCATORS, BUILTIN_COUNT);
+        return SHPOOL_ERR_TOO_LARGE;
+    }
+    added.file[added.count] = file;
+    added.entry[added.count++] = allocator;
+    return SHPOOL_OK;
+}
+
+/* All of a plugin's allocators or none; the caller holds the lock. */
 static void add_plugin(shpool_plugin_list *list, shpool_plugin_file *plugin)
 {
     const size_t before = added.count;
+    char reason[SHPOOL_REFUSED_BYTES];
+    shpool_text why = shpool_text_make(reason, sizeof(reason));
 
     for (uint32_t i = 0; i < plugin->info->count; i++) {
-        const shpool_allocator *allocator = plugin->info->allocators[i];
-        const char *other = taken_by(allocator);
-
-        if ((other != NULL) || (BUILTIN_COUNT + added.count == SHPOOL_MAX_ALLOCATORS)) {
+        if (add_one(plugin->info->allocators[i], plugin->path, &why) != SHPOOL_OK) {
             added.count = before;
-            if (other != NULL) {
-                shpool_plugin_refuse(list, plugin->path, "the name \"%s\" is taken by the "
-                                     "allocator \"%s\"", allocator->name, other);
-            } else {
-                shpool_plugin_refuse(list, plugin->path, "a process has at most %u allocators",
-                                     SHPOOL_MAX_ALLOCATORS);
-            }
+            shpool_plugin_refuse(list, plugin->path, "%s", reason);
             return;
         }
-        added.file[added.count] = plugin->path;
-        added.entry[added.count++] = allocator;
     }
     plugin->path = NULL; /* the registry's now */
 }
@@ -259,47 +271,19 @@ shpool_status shpool_allocator_find(const char *name, const shpool_allocator **a
     return shpool_registry_find(NULL, name, allocator_p);
 }
 
-/* Append an allocator unless its name is taken; the caller holds the lock. */
-static shpool_status add_locked(const shpool_allocator *allocator, const char **other_p)
-{
-    *other_p = taken_by(allocator);
-    if (*other_p != NULL) {
-        return SHPOOL_ERR_UNSUPPORTED;
-    }
-    if (BUILTIN_COUNT + added.count == SHPOOL_MAX_ALLOCATORS) {
-        return SHPOOL_ERR_TOO_LARGE;
-    }
-    added.file[added.count] = NULL;
-    added.entry[added.count++] = allocator;
-    return SHPOOL_OK;
-}
-
 shpool_status shpool_register(const shpool_allocator *allocator)
 {
     char reason[SHPOOL_REFUSED_BYTES];
     shpool_text why = shpool_text_make(reason, sizeof(reason));
     shpool_status status = shpool_descriptor_check(allocator, &why);
-    const char *other = NULL;
 
-    if (status != SHPOOL_OK) {
-        return shpool_error(status, "%s", reason);
+    if (status == SHPOOL_OK) {
+        load_plugins();
+        shpool_lock(SHPOOL_LOCK_REGISTRY);
+        status = add_one(allocator, NULL, &why);
+        shpool_unlock(SHPOOL_LOCK_REGISTRY);
     }
-
-    load_plugins();
-    shpool_lock(SHPOOL_LOCK_REGISTRY);
-    status = add_locked(allocator, &other);
-    shpool_unlock(SHPOOL_LOCK_REGISTRY);
-
-    if (status == SHPOOL_ERR_UNSUPPORTED) {
-        return shpool_error(status, "the name \"%s\" is taken by the allocator \"%s\", choose "
-                            "another", allocator->name, other);
-    }
-    if (status == SHPOOL_ERR_TOO_LARGE) {
-        return shpool_error(status, "no place for \"%s\": a process has at most %u allocators, "
-                            "%zu of them built in", allocator->name, SHPOOL_MAX_ALLOCATORS,
-                            BUILTIN_COUNT);
-    }
-    return SHPOOL_OK;
+    return (status == SHPOOL_OK) ? status : shpool_error(status, "%s", reason);
 }
 
 const char *shpool_registry_file(const shpool_allocator *allocator)

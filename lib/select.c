@@ -1,226 +1,98 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* From a spec to an allocator and its options. */
-#include "internal.h"
+#include "options.h"
 
 #include <string.h>
 
-#define SPILL_BLOCKS 65536u /* more than any device runs at the same time */
-
 /* Destination of a spec's options. */
 typedef struct target {
-    shpool_selection *selection;
-    shpool_config *want;
+    shpool_config want;
+    shpool_selection selection;
+    char where[SHPOOL_SPEC_BYTES + 32u]; /* before details: the spec and its origin */
 } target;
 
-typedef shpool_status (*option_fn)(const target *to, const char *value);
-
-static shpool_status bad_value(const target *to, const char *key, const char *value,
-                               const char *legal)
+/* The last of the two sizes is used, and overrides the program's request. */
+static shpool_status use_payload(void *to, const char *value)
 {
-    return shpool_error(SHPOOL_ERR_SPEC, "%s \"%s\": %s=%s is not possible, it takes %s",
-                        to->selection->origin, to->selection->text, key, value, legal);
-}
-
-static shpool_status take_bytes(const target *to, const char *key, const char *value,
-                                uint32_t *bytes_p)
-{
-    uint64_t bytes;
-
-    if (!shpool_spec_number(value, 1, &bytes)) {
-        return bad_value(to, key, value, "a number of bytes that may end in K, M or G");
-    }
-    /* any value beyond 32 bits is too large, which the plan reports */
-    *bytes_p = (bytes < UINT32_MAX) ? (uint32_t)bytes : UINT32_MAX;
+    (void)value;
+    ((target *)to)->want.total_bytes = 0;
     return SHPOOL_OK;
 }
 
-/* The last of the two sizes is used, and overrides the program's request. */
-static shpool_status set_payload_bytes(const target *to, const char *value)
+static shpool_status use_total(void *to, const char *value)
 {
-    to->want->total_bytes = 0;
-    return take_bytes(to, "payload_bytes", value, &to->want->payload_bytes);
+    (void)value;
+    ((target *)to)->want.payload_bytes = 0;
+    return SHPOOL_OK;
 }
 
-static shpool_status set_total_bytes(const target *to, const char *value)
+/* shpool_config.threads_per_pool applies to any allocator and has no effect outside scope group; a
+ * spec names its allocator, so there the key is an error. */
+static shpool_status check_threads(void *to, const char *value)
 {
-    to->want->payload_bytes = 0;
-    return take_bytes(to, "total_bytes", value, &to->want->total_bytes);
-}
+    const target *t = to;
+    const shpool_allocator *allocator = t->selection.allocator;
+    const uint32_t threads = t->want.threads_per_pool;
+    const uint32_t fixed = (allocator->scope == SHPOOL_SCOPE_THREAD) ? 1 : t->want.block_threads;
 
-static shpool_status set_request_bytes(const target *to, const char *value)
-{
-    return take_bytes(to, "request_bytes", value, &to->want->request_bytes);
-}
-
-static shpool_status set_threads_per_pool(const target *to, const char *value)
-{
-    const shpool_allocator *allocator = to->selection->allocator;
-    uint64_t threads;
-    uint32_t fixed;
-
-    if (!shpool_spec_number(value, 0, &threads) || (threads > SHPOOL_MAX_THREADS)) {
-        return bad_value(to, "threads_per_pool", value, "0 (the allocator's choice) to 1024");
-    }
-
-    /* shpool_config.threads_per_pool applies to any allocator and has no effect outside scope
-     * group; a spec names its allocator, so there the key is an error */
-    fixed = (allocator->scope == SHPOOL_SCOPE_THREAD) ? 1 : to->want->block_threads;
     if ((allocator->scope != SHPOOL_SCOPE_GROUP) && (threads != 0) && (threads != fixed) &&
         (fixed != 0)) { /* 0: shpool-info does not mean a particular block */
-        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "%s \"%s\": \"%s\" has one pool for each %s, "
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "%s\"%s\" has one pool for each %s, "
                             "threads_per_pool=%s is for allocators of scope group; leave it out",
-                            to->selection->origin, to->selection->text, allocator->name,
+                            t->where, allocator->name,
                             (allocator->scope == SHPOOL_SCOPE_THREAD) ? "thread" : "block", value);
     }
-    to->want->threads_per_pool = (uint32_t)threads;
     return SHPOOL_OK;
 }
 
-static shpool_status set_alignment(const target *to, const char *value)
-{
-    uint64_t bytes;
+#define OPTIONS(_)                                                                                 \
+    _("payload_bytes", "BYTES", BYTES, target, want.payload_bytes,                                 \
+      "Payload of all pools of a block.", .high = UINT64_MAX, .then = use_payload)                 \
+    _("total_bytes", "BYTES", BYTES, target, want.total_bytes,                                     \
+      "Shared memory that the pools fill, metadata included. Replaces payload_bytes.",             \
+      .high = UINT64_MAX, .then = use_total)                                                       \
+    _("request_bytes", "BYTES", BYTES, target, want.request_bytes,                                 \
+      "Largest request that the kernels make. Opening a pool that can never serve it fails, and "  \
+      "names a threads_per_pool and a payload_bytes that would.", .high = UINT64_MAX)              \
+    _("threads_per_pool", "N", NUMBER, target, want.threads_per_pool,                              \
+      "Number of threads that share a pool, up to 1024, for allocators of scope group. 0: the "    \
+      "allocator chooses.", .high = SHPOOL_MAX_THREADS, .then = check_threads)                     \
+    _("alignment", "BYTES", BYTES, target, want.alignment,                                         \
+      "Largest alignment, a power of two from 16 to 1024.", .high = UINT64_MAX)                    \
+    _("stats", "0|1", FLAG, target, want.flags,                                                    \
+      "Count requests, failures and peaks; shpool_report() reads the counters.",                   \
+      .low = SHPOOL_FLAG_STATS)                                                                    \
+    _("check", "0|1", FLAG, target, want.flags,                                                    \
+      "Put red zones around allocations, and report invalid frees, overruns and leaks.",           \
+      .low = SHPOOL_FLAG_CHECK)                                                                    \
+    _("spill", "fail|arena|native|arena+native", WORD, target, want.spill,                         \
+      "Where requests go that do not fit. fail: they return NULL. arena: to a slot of global "     \
+      "memory. native: to CUDA's in-kernel heap. arena+native: to the heap after the slot is "     \
+      "full.", .low = SHPOOL_SPILL_FAIL)                                                           \
+    _("spill_bytes", "BYTES", BYTES, target, want.spill_bytes,                                     \
+      "Size of a slot, which one running block uses. Default: 64K.", .low = 1, .high = UINT64_MAX) \
+    _("spill_blocks", "N", NUMBER, target, want.spill_blocks,                                      \
+      "Number of slots. 0: as many as the device runs blocks at the same time.",                   \
+      .high = SHPOOL_SPILL_BLOCKS)                                                                 \
+    _("trace", "FILE", TEXT, target, selection.trace,                                              \
+      "Record every malloc and free. Closing the pool writes the file, which shpool-bench replay " \
+      "and shpool-bench map read.", .low = 0)                                                      \
+    _("trace_bytes", "BYTES", BYTES, target, selection.trace_bytes,                                \
+      "Memory for the records, from 4K to 1G. Records that do not fit are dropped and counted.",   \
+      .low = SHPOOL_TRACE_LEAST, .high = SHPOOL_TRACE_MOST)                                        \
+    _("trace_blocks", "N", NUMBER, target, selection.trace_blocks,                                 \
+      "Number of blocks that record, up to 1024: the first ones of the grid.",                     \
+      .low = 1, .high = SHPOOL_TRACE_BLOCKS)                                                       \
+    _("binding", SHPOOL_BINDING_WORDS, WORD, target, want.binding,                                 \
+      "The same as SHPOOL_BINDING, for this pool.", .low = SHPOOL_BINDING_TABLE)                   \
+    _("copies", "0|1", FLAG, target, want.flags,                                                   \
+      "Allow a run-time link to copy the program's device variables. The joined kernels then have "\
+      "variables of their own, with the initial values of the source.", .low = SHPOOL_FLAG_COPIES)
 
-    if (!shpool_spec_number(value, 1, &bytes)) {
-        return bad_value(to, "alignment", value, "a power of two from 16 to 1024");
-    }
-    to->want->alignment = (bytes < UINT32_MAX) ? (uint32_t)bytes : UINT32_MAX;
-    return SHPOOL_OK;
-}
+static const shpool_option options[] = SHPOOL_OPTION_ROWS(OPTIONS);
+const char shpool_block_keys[] = SHPOOL_OPTION_LINES(OPTIONS);
 
-static shpool_status set_flag(const target *to, const char *key, const char *value, uint32_t flag)
-{
-    if (strcmp(value, "1") == 0) {
-        to->want->flags |= flag;
-    } else if (strcmp(value, "0") == 0) {
-        to->want->flags &= ~flag;
-    } else {
-        return bad_value(to, key, value, "0 or 1");
-    }
-    return SHPOOL_OK;
-}
-
-static shpool_status set_stats(const target *to, const char *value)
-{
-    return set_flag(to, "stats", value, SHPOOL_FLAG_STATS);
-}
-
-static shpool_status set_check(const target *to, const char *value)
-{
-    return set_flag(to, "check", value, SHPOOL_FLAG_CHECK);
-}
-
-static shpool_status set_copies(const target *to, const char *value)
-{
-    return set_flag(to, "copies", value, SHPOOL_FLAG_COPIES);
-}
-
-static shpool_status set_binding(const target *to, const char *value)
-{
-    return shpool_binding_parse(value, &to->want->binding)
-               ? SHPOOL_OK : bad_value(to, "binding", value, SHPOOL_BINDING_WORDS);
-}
-
-static shpool_status set_spill(const target *to, const char *value)
-{
-    static const char *const words[] = { "fail", "arena", "native", "arena+native" };
-
-    for (uint32_t i = 0; i < SHPOOL_ARRAY_COUNT(words); i++) { /* the index has the bits */
-        if (strcmp(value, words[i]) == 0) {
-            to->want->spill = i;
-            return SHPOOL_OK;
-        }
-    }
-    return bad_value(to, "spill", value, "fail, arena, native or arena+native");
-}
-
-_Static_assert((SHPOOL_SPILL_ARENA == 1) && (SHPOOL_SPILL_NATIVE == 2), "the words' indexes");
-
-static shpool_status set_spill_bytes(const target *to, const char *value)
-{
-    uint64_t bytes;
-
-    if (!shpool_spec_number(value, 1, &bytes) || (bytes == 0)) {
-        return bad_value(to, "spill_bytes", value, "a number of bytes that may end in K, M or G");
-    }
-    to->want->spill_bytes = (bytes < UINT32_MAX) ? (uint32_t)bytes : UINT32_MAX;
-    return SHPOOL_OK;
-}
-
-static shpool_status set_spill_blocks(const target *to, const char *value)
-{
-    uint64_t blocks;
-
-    if (!shpool_spec_number(value, 0, &blocks) || (blocks > SPILL_BLOCKS)) {
-        return bad_value(to, "spill_blocks", value, "0 (what the device can hold) to 65536");
-    }
-    to->want->spill_blocks = (uint32_t)blocks;
-    return SHPOOL_OK;
-}
-
-static shpool_status set_trace(const target *to, const char *value)
-{
-    memcpy(to->selection->trace, value, strlen(value) + 1); /* no longer than a spec's value */
-    return SHPOOL_OK;
-}
-
-static shpool_status set_trace_bytes(const target *to, const char *value)
-{
-    uint64_t bytes;
-
-    if (!shpool_spec_number(value, 1, &bytes) || (bytes < SHPOOL_TRACE_LEAST) ||
-        (bytes > SHPOOL_TRACE_MOST)) {
-        return bad_value(to, "trace_bytes", value, "4K to 1G of device memory for records");
-    }
-    to->selection->trace_bytes = (uint32_t)bytes;
-    return SHPOOL_OK;
-}
-
-static shpool_status set_trace_blocks(const target *to, const char *value)
-{
-    uint64_t blocks;
-
-    if (!shpool_spec_number(value, 0, &blocks) || (blocks == 0) ||
-        (blocks > SHPOOL_TRACE_BLOCKS)) {
-        return bad_value(to, "trace_blocks", value, "1 to 1024 of the grid's first blocks");
-    }
-    to->selection->trace_blocks = (uint32_t)blocks;
-    return SHPOOL_OK;
-}
-
-static const char *const option_names[] = {
-    "payload_bytes", "total_bytes", "request_bytes", "threads_per_pool", "alignment", "stats",
-    "check", "spill", "spill_bytes", "spill_blocks", "trace", "trace_bytes", "trace_blocks",
-    "binding", "copies"
-};
-static const option_fn option_fns[] = {
-    set_payload_bytes, set_total_bytes, set_request_bytes, set_threads_per_pool, set_alignment,
-    set_stats, set_check, set_spill, set_spill_bytes, set_spill_blocks, set_trace, set_trace_bytes,
-    set_trace_blocks, set_binding, set_copies
-};
-
-_Static_assert(SHPOOL_ARRAY_COUNT(option_names) == SHPOOL_ARRAY_COUNT(option_fns),
-               "each option has a name and a function");
-
-static shpool_status set_option(const target *to, const shpool_spec_pair *pair)
-{
-    const size_t count = SHPOOL_ARRAY_COUNT(option_names);
-    char detail[SHPOOL_ERROR_BYTES];
-    shpool_text text;
-
-    for (size_t i = 0; i < count; i++) {
-        if (strcmp(option_names[i], pair->key) == 0) {
-            return option_fns[i](to, pair->value);
-        }
-    }
-
-    text = shpool_text_make(detail, sizeof(detail));
-    shpool_text_add(&text, "%s \"%s\": unknown key \"%s\"", to->selection->origin,
-                    to->selection->text, pair->key);
-    shpool_text_add_guess(&text, pair->key, option_names, count);
-    shpool_text_add(&text, "; known keys: ");
-    shpool_text_add_names(&text, option_names, count);
-    return shpool_error(SHPOOL_ERR_SPEC, "%s", detail);
-}
+_Static_assert((SHPOOL_SPILL_ARENA == 1) && (SHPOOL_SPILL_NATIVE == 2), "the words' positions");
 
 /* Check the options that the spec may have changed against the allocator's capabilities. */
 static shpool_status check_request(const shpool_selection *selection, shpool_config *want)
@@ -272,48 +144,55 @@ shpool_status shpool_select_blame(const shpool_selection *selection, shpool_stat
     return shpool_error_prefix(status, selection->origin, selection->text);
 }
 
-shpool_status shpool_select(const char *text, shpool_config *want, shpool_selection *selection_p)
+/* Reads the spec, whose origin is known. */
+static shpool_status read_spec(const char *variable, target *to)
 {
-    shpool_selection selection = { .origin = "spec", .text = text };
-    target to = { .selection = &selection, .want = want };
-    const char *environment = shpool_config_allocator();
-    shpool_status status;
+    const shpool_selection *from = &to->selection;
+    shpool_text where = shpool_text_make(to->where, sizeof(to->where));
     shpool_spec spec;
+    shpool_status status = shpool_spec_parse(from->origin, from->text, &spec);
 
-    memset(selection_p, 0, sizeof(*selection_p));
-    if (text == NULL) {
-        selection.origin = (environment != NULL) ? "SHPOOL_ALLOCATOR" : "the build's default";
-        selection.text = (environment != NULL) ? environment : SHPOOL_DEFAULT_ALLOCATOR;
-    }
-
-    status = shpool_spec_parse(selection.origin, selection.text, &spec);
     if (status != SHPOOL_OK) {
         return status;
     }
+    shpool_text_add(&where, "%s \"%s\": ", from->origin, from->text);
     if (spec.layers != 1) {
-        return shpool_error(SHPOOL_ERR_SPEC, "%s \"%s\": %u layers were given, but block "
-                            "allocators take no layers: give one name, without '|'",
-                            selection.origin, selection.text, spec.layers);
+        return shpool_error(SHPOOL_ERR_SPEC, "%s%u layers were given, but block allocators take no "
+                            "layers: give one name, without '|'", to->where, spec.layers);
     }
+    to->selection.has_options = spec.layer[0].pairs != 0;
+    status = shpool_registry_find(variable, spec.layer[0].name, &to->selection.allocator);
+    return (status == SHPOOL_OK) ? shpool_options_set(options, to, to->where, spec.layer[0].pair,
+                                                      spec.layer[0].pairs)
+                                 : status;
+}
 
-    status = shpool_registry_find((text == NULL) ? selection.origin : NULL, spec.layer[0].name,
-                                  &selection.allocator);
-    for (uint32_t i = 0; (status == SHPOOL_OK) && (i < spec.layer[0].pairs); i++) {
-        status = set_option(&to, &spec.layer[0].pair[i]);
+shpool_status shpool_select(const char *text, shpool_config *want, shpool_selection *selection_p)
+{
+    target to = { .want = *want, .selection = { .origin = "spec", .text = text } };
+    const char *environment = shpool_config_value(SHPOOL_VARIABLE_ALLOCATOR);
+    shpool_status status;
+
+    memset(selection_p, 0, sizeof(*selection_p));
+    if (text == NULL) {
+        to.selection.origin = (environment != NULL) ? "SHPOOL_ALLOCATOR" : "the build's default";
+        to.selection.text = (environment != NULL) ? environment : SHPOOL_DEFAULT_ALLOCATOR;
     }
-    if (status == SHPOOL_OK) {
-        selection.has_options = spec.layer[0].pairs != 0;
-        status = check_request(&selection, want);
-        want->flags |= (selection.trace[0] != '\0') ? (uint32_t)SHPOOL_FLAG_STATS : 0;
-        if (status != SHPOOL_OK) {
-            return shpool_select_blame(&selection, status);
-        }
-        *selection_p = selection;
+    status = read_spec((text == NULL) ? to.selection.origin : NULL, &to);
+    if (status != SHPOOL_OK) {
+        return status;
     }
-    return status;
+    status = check_request(&to.selection, &to.want);
+    if (status != SHPOOL_OK) {
+        return shpool_select_blame(&to.selection, status);
+    }
+    to.want.flags |= (to.selection.trace[0] != '\0') ? (uint32_t)SHPOOL_FLAG_STATS : 0;
+    *want = to.want;
+    *selection_p = to.selection;
+    return SHPOOL_OK;
 }
 
 int shpool_selected(void)
 {
-    return shpool_config_allocator() != NULL;
+    return shpool_config_value(SHPOOL_VARIABLE_ALLOCATOR) != NULL;
 }

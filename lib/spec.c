@@ -23,24 +23,21 @@ typedef struct parser {
 } parser;
 
 /* <ctype.h> depends on the locale of the process. */
-static int is_name_start(char c)
+static int is_letter(char c, int capital)
 {
-    return (c >= 'a') && (c <= 'z');
+    return capital ? (c >= 'A') && (c <= 'Z') : (c >= 'a') && (c <= 'z');
 }
 
-static int is_name_part(char c)
+/* Characters of the name, or of the alias in capitals, that begins there; 0: none does. */
+static size_t name_length(const char *at, int capital)
 {
-    return is_name_start(c) || ((c >= '0') && (c <= '9')) || (c == '_');
-}
+    size_t count = 0;
 
-static int is_alias_start(char c)
-{
-    return (c >= 'A') && (c <= 'Z');
-}
-
-static int is_alias_part(char c)
-{
-    return is_alias_start(c) || ((c >= '0') && (c <= '9')) || (c == '_');
+    while (is_letter(at[count], capital) || ((count > 0) && ((at[count] == '_') ||
+           ((at[count] >= '0') && (at[count] <= '9'))))) {
+        count++;
+    }
+    return count;
 }
 
 static int is_value_part(char c)
@@ -50,15 +47,9 @@ static int is_value_part(char c)
 
 int shpool_name_is_valid(const char *name)
 {
-    size_t count = 1;
+    const size_t count = name_length(name, 0);
 
-    if (!is_name_start(name[0])) {
-        return 0;
-    }
-    while (is_name_part(name[count])) {
-        count++;
-    }
-    return (name[count] == '\0') && (count < SHPOOL_NAME_BYTES);
+    return (count > 0) && (name[count] == '\0') && (count < SHPOOL_NAME_BYTES);
 }
 
 /* The detail shows the character at the column, even if it is not printable. */
@@ -94,29 +85,19 @@ static char take_separator(parser *p)
 
 static shpool_status parse_name(parser *p, int alias, const char *what, const char **name_p)
 {
-    char *start = p->at;
+    const int capital = alias && is_letter(*p->at, 1);
+    const size_t count = name_length(p->at, capital);
 
-    if (alias && is_alias_start(*start)) {
-        while (is_alias_part(*p->at)) {
-            p->at++;
-        }
-        if (is_name_start(*p->at)) { /* "Bitmap" */
-            return fail(p, start, what);
-        }
-    } else if (is_name_start(*start)) {
-        while (is_name_part(*p->at)) {
-            p->at++;
-        }
-    } else {
-        return fail(p, start, what);
+    if ((count == 0) || (capital && is_letter(p->at[count], 0))) { /* "Bitmap" */
+        return fail(p, p->at, what);
     }
-    if (p->at - start >= (ptrdiff_t)SHPOOL_NAME_BYTES) {
-        return shpool_error(SHPOOL_ERR_SPEC, "%s \"%s\": the name at column %d has %d characters, "
+    if (count >= SHPOOL_NAME_BYTES) {
+        return shpool_error(SHPOOL_ERR_SPEC, "%s \"%s\": the name at column %d has %zu characters, "
                             "names have at most %u", p->origin, p->source,
-                            (int)(start - p->spec->text) + 1, (int)(p->at - start),
-                            SHPOOL_NAME_BYTES - 1);
+                            (int)(p->at - p->spec->text) + 1, count, SHPOOL_NAME_BYTES - 1);
     }
-    *name_p = start;
+    *name_p = p->at;
+    p->at += count;
     return SHPOOL_OK;
 }
 

@@ -2,7 +2,7 @@
 /* Text for details: appending with a bound, and the nearest of some names. */
 #include "internal.h"
 
-#include "coalesce/plan/escape.h"
+#include "escape.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -34,12 +34,12 @@ void shpool_text_add(shpool_text *text, const char *format, ...)
 
 void shpool_text_escape(char *text, size_t room)
 {
-    char shown[COALESCE_SHOWN_BYTES];
+    char shown[SHPOOL_SHOWN_BYTES];
 
     for (char *at = text; *at != '\0';) {
         const char *rest = at;
         const size_t left = strlen(at);
-        const size_t bytes = coalesce_show(&rest, at + left, shown);
+        const size_t bytes = shpool_show(&rest, at + left, shown);
         const size_t taken = (size_t)(rest - at);
 
         if ((bytes != taken) && (*at != '\n') && (*at != '\t')) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Values of the environment variables (config.c): checks them, and warns about unknown
  * variables. */
-#include "internal.h"
+#include "options.h"
 
 #include <string.h>
 
@@ -30,35 +30,15 @@ static void warn_of_unknown(void)
     }
 }
 
-static const char *value_of(size_t index)
+const char *shpool_config_value(size_t index)
 {
     warn_of_unknown();
     return shpool_config_variable(index).value;
 }
 
-const char *shpool_config_allocator(void)
-{
-    return value_of(SHPOOL_VARIABLE_ALLOCATOR);
-}
-
-const char *shpool_config_device_allocator(void)
-{
-    return value_of(SHPOOL_VARIABLE_DEVICE_ALLOCATOR);
-}
-
-const char *shpool_config_plugin_path(void)
-{
-    return value_of(SHPOOL_VARIABLE_PLUGIN_PATH);
-}
-
-const char *shpool_config_cache_dir(void)
-{
-    return value_of(SHPOOL_VARIABLE_CACHE_DIR);
-}
-
 shpool_status shpool_config_cache_bytes(uint64_t *bytes_p)
 {
-    const char *value = value_of(SHPOOL_VARIABLE_CACHE_BYTES);
+    const char *value = shpool_config_value(SHPOOL_VARIABLE_CACHE_BYTES);
 
     if (value == NULL) {
         value = shpool_config_variable(SHPOOL_VARIABLE_CACHE_BYTES).default_value;
@@ -70,34 +50,25 @@ shpool_status shpool_config_cache_bytes(uint64_t *bytes_p)
                         "give digits, and K, M or G if needed: 64M", value);
 }
 
-int shpool_binding_parse(const char *text, uint32_t *binding_p)
-{
-    static const char *const words[] = { "table", "linked" };
-
-    for (uint32_t i = 0; i < SHPOOL_ARRAY_COUNT(words); i++) {
-        if (strcmp(text, words[i]) == 0) {
-            *binding_p = SHPOOL_BINDING_TABLE + i;
-            return 1;
-        }
-    }
-    return 0;
-}
-
 shpool_status shpool_config_binding(uint32_t *binding_p)
 {
-    const char *value = value_of(SHPOOL_VARIABLE_BINDING);
+    const char *value = shpool_config_value(SHPOOL_VARIABLE_BINDING);
+    const int position = (value != NULL) ? shpool_option_word(SHPOOL_BINDING_WORDS, value) : 0;
+    char words[40];
+    shpool_text text = shpool_text_make(words, sizeof(words));
 
-    *binding_p = SHPOOL_BINDING_TABLE;
-    if ((value == NULL) || shpool_binding_parse(value, binding_p)) {
+    *binding_p = SHPOOL_BINDING_TABLE + (uint32_t)((position > 0) ? position : 0);
+    if (position >= 0) {
         return SHPOOL_OK;
     }
-    return shpool_error(SHPOOL_ERR_SPEC, "SHPOOL_BINDING \"%.100s\" is unknown, it takes "
-                        SHPOOL_BINDING_WORDS, value);
+    shpool_option_add_words(&text, SHPOOL_BINDING_WORDS);
+    return shpool_error(SHPOOL_ERR_SPEC, "SHPOOL_BINDING \"%.100s\" is unknown, it takes %s", value,
+                        words);
 }
 
 shpool_status shpool_config_check(void)
 {
-    const char *value = value_of(SHPOOL_VARIABLE_LOG_LEVEL);
+    const char *value = shpool_config_value(SHPOOL_VARIABLE_LOG_LEVEL);
     char detail[SHPOOL_ERROR_BYTES];
     shpool_text text;
 

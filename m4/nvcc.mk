@@ -40,7 +40,7 @@ SHPOOL_NVCC_DEPS = libshpool_device.a libshpool_core.la
 # may.
 SHPOOL_NVCC_TABLE = -maxrregcount=32
 $(libshpool_device_a_OBJECTS): SHPOOL_NVCC_FLAGS += $(SHPOOL_NVCC_TABLE)
-# Names that lib/relink.c finds in fat binaries: not every part of the archive is joined anew.
+# Names that lib/link/relink.c finds in fat binaries: not every part of the archive is joined anew.
 SHPOOL_NVCC_IDENT = -Xfatbin --ident=shpool:
 lib/cuda/image_calls.o: SHPOOL_NVCC_FLAGS += $(SHPOOL_NVCC_IDENT)calls
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "coalesce/plan/escape.h"
+#include "lib/escape.h"
 #include "lib/internal.h"
 #include "options.h"
 
@@ -17,7 +17,7 @@
 static void put(const char *command, const char *message)
 {
     fprintf(stderr, "%s: ", command);
-    coalesce_put(message, stderr);
+    shpool_put(message, stderr);
     fputc('\n', stderr);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* rbtree: best fit by a balanced tree of the free blocks.
+/* rbtree: best fit by a digital tree of the free blocks.
  *
  * Blocks, headers and sentinel are those of impl/heap/boundary_tags.h; a tree replaces its list.
  *

@@ -34,16 +34,16 @@ shpoolplugindir      = $(libdir)/shpool
 shpoolplugin_DATA    = coalesce/shpool-coalesce.so
 shpool_plugin_core   = $(filter %.c,$(libshpool_coalesce_la_SOURCES))
 shpool_plugin_objects = \
-	$(patsubst coalesce/%.c,coalesce/plugin.d/%.o,$(shpool_plugin_core) $(shpool_llvm_sources)) \
-	coalesce/plugin.d/llvm/plugin.o
+	$(patsubst %.c,coalesce/plugin.d/%.o,$(shpool_plugin_core) $(shpool_llvm_sources)) \
+	coalesce/plugin.d/coalesce/llvm/plugin.o
 SHPOOL_PLUGIN_FLAGS  = -O2 -g -fPIC -fvisibility=hidden -D_GNU_SOURCE \
 	-DPACKAGE_VERSION='"$(PACKAGE_VERSION)"' -I$(top_srcdir) -MMD -MP $(SHPOOL_WARN) \
 	$(SHPOOL_HARDENING_CFLAGS)
 
-coalesce/plugin.d/%.o: $(top_srcdir)/coalesce/%.c
+coalesce/plugin.d/%.o: $(top_srcdir)/%.c
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(CC) -std=c11 $(SHPOOL_PLUGIN_FLAGS) \
 	  -Wstrict-prototypes -Wmissing-prototypes $(SHPOOL_LLVM_CFLAGS) -c $< -o $@
-coalesce/plugin.d/llvm/plugin.o: $(top_srcdir)/coalesce/llvm/plugin.cpp
+coalesce/plugin.d/coalesce/llvm/plugin.o: $(top_srcdir)/coalesce/llvm/plugin.cpp
 	$(AM_V_CXX)$(MKDIR_P) $(@D) && $(CXX) $(SHPOOL_PLUGIN_FLAGS) \
 	  $(SHPOOL_LLVM_CXXFLAGS) -c $< -o $@
 coalesce/shpool-coalesce.so: $(shpool_plugin_objects)

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "escape.h"
+#include "lib/escape.h"
 
 #define MOST_BYTES  (16 << 20) /* of a source; generated ones have a few MiB */
 #define MOST_COLUMN 512u       /* lines are cut there */
@@ -100,13 +100,13 @@ static int find_line(coalesce_source *source, uint32_t number, const char **line
 static void put_line(const char *line, size_t bytes, FILE *out)
 {
     const char *end = line + bytes;
-    char        shown[COALESCE_SHOWN_BYTES];
+    char        shown[SHPOOL_SHOWN_BYTES];
 
     while (line < end) {
         if (*line == '\t') {
             (void)fputc(*line++, out);
         } else {
-            (void)coalesce_show(&line, end, shown);
+            (void)shpool_show(&line, end, shown);
             (void)fputs(shown, out);
         }
     }
@@ -116,13 +116,13 @@ static void put_line(const char *line, size_t bytes, FILE *out)
 static void put_blanks(const char *line, size_t bytes, FILE *out)
 {
     const char *end = line + bytes;
-    char        shown[COALESCE_SHOWN_BYTES];
+    char        shown[SHPOOL_SHOWN_BYTES];
 
     while (line < end) {
         if (*line == '\t') {
             (void)fputc(*line++, out);
         } else {
-            (void)coalesce_show(&line, end, shown);
+            (void)shpool_show(&line, end, shown);
             (void)fprintf(out, "%*s", (shown[0] == '\\') ? (int)strlen(shown) : 1, "");
         }
     }

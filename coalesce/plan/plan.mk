@@ -5,8 +5,6 @@ libshpool_coalesce_la_SOURCES = \
 	coalesce/plan/cost.c \
 	coalesce/plan/decide.c \
 	coalesce/plan/decide.h \
-	coalesce/plan/escape.c \
-	coalesce/plan/escape.h \
 	coalesce/plan/excerpt.c \
 	coalesce/plan/excerpt.h \
 	coalesce/plan/finding.c \
@@ -27,6 +25,8 @@ libshpool_coalesce_la_SOURCES = \
 	coalesce/plan/text.c \
 	coalesce/plan/used.c \
 	coalesce/plan/warp.c \
-	coalesce/plan/warp.h
+	coalesce/plan/warp.h \
+	lib/escape.c \
+	lib/escape.h
 # flags of its own: plan.c and text.c are also names of lib/'s
 libshpool_coalesce_la_CFLAGS = $(AM_CFLAGS)

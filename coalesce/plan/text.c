@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Findings as a compiler prints them. */
-#include "escape.h"
+#include "lib/escape.h"
 #include "excerpt.h"
 
 static const char *colour_of(coalesce_level level)
@@ -18,7 +18,7 @@ static void print_place(const coalesce_place *place, FILE *out)
         (void)fputs("<unknown>: ", out); /* compile with -lineinfo or -gline-tables-only */
         return;
     }
-    coalesce_put(place->file, out);
+    shpool_put(place->file, out);
     if (place->line != 0) {
         (void)fprintf(out, ":%u", place->line);
     }
@@ -40,10 +40,10 @@ static void print_finding(const coalesce_finding *finding, coalesce_source *sour
     print_place(&finding->place, out);
     (void)fprintf(out, "%s%s:%s ", level, coalesce_level_name(finding->level), plain);
     if (finding->function != NULL) {
-        coalesce_put(finding->function, out);
+        shpool_put(finding->function, out);
         (void)fputs(": ", out);
     }
-    coalesce_put(finding->message, out);
+    shpool_put(finding->message, out);
     if (finding->loop_depth != 0) {
         (void)fprintf(out, "; in %u loop%s", finding->loop_depth,
                       (finding->loop_depth == 1) ? "" : "s");
@@ -61,7 +61,7 @@ static void print_finding(const coalesce_finding *finding, coalesce_source *sour
     }
     if (finding->suggestion != NULL) {
         (void)fputs("        try: ", out);
-        coalesce_put(finding->suggestion, out);
+        shpool_put(finding->suggestion, out);
         (void)fputc('\n', out);
     }
 }

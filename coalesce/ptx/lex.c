@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coalesce/plan/escape.h"
+#include "lib/escape.h"
 
 #define MARK "shpool-coalesce: off"
 
@@ -268,7 +268,7 @@ void ptx_fail(ptx_parser *parser, const char *what)
         }
         module->error_line   = parser->token.line;
         module->error_column = parser->token.begin - begin + 1;
-        coalesce_escape(shown, sizeof(shown), module->text + parser->token.begin, bytes);
+        shpool_escape(shown, sizeof(shown), module->text + parser->token.begin, bytes);
         if (parser->token.kind == PTX_END) {
             (void)snprintf(module->error, sizeof(module->error), "%s at the end of the text", what);
         } else if (parser->token.kind == PTX_BAD) {

@@ -5,8 +5,6 @@ libshpool_core_la_SOURCES += \
 	device/base/events.c \
 	device/base/nvtx.c \
 	device/base/nvtx.h \
-	device/base/options.c \
-	device/base/options.h \
 	device/base/page_map.c \
 	device/base/page_map.h \
 	device/base/properties.c \

@@ -6,10 +6,7 @@
 #include <string.h>
 
 #include "device/base/nvtx.h"
-#include "device/base/options.h"
-
-static const char *const reuses[] = { "same", "done", "wait" };
-static const char *const memories[] = { "auto", "driver", "vmm" };
+#include "lib/options.h"
 
 /* Default of `wait`: about as long as a step of a small program takes. */
 #define WAIT_US 20000u
@@ -210,95 +207,64 @@ static shpool_status bins_stream_stable(void *self, shpool_stream stream)
 
 /* ---- options ---- */
 
-/* Relaxed: a limit that a call just misses holds for the next one. */
-static shpool_status set_most(_Atomic uint64_t *most, const char *key, const char *value)
+static shpool_status forget_givers(void *self, const char *value)
 {
-    uint64_t number;
-    shpool_status status = shpool_option_bytes("bins", key, value, 0, UINT64_MAX, &number);
+    bins_self *bins = self;
 
-    if (status == SHPOOL_OK) {
-        atomic_store_explicit(most, number, memory_order_relaxed);
+    (void)value;
+    for (bins_lane *l = bins_first_lane(bins); l != NULL; l = bins_next_lane(l)) {
+        atomic_store_explicit(&l->giver, NULL, memory_order_relaxed);
     }
-    return status;
+    return SHPOOL_OK;
 }
 
-static shpool_status set_reuse(bins_self *bins, const char *value)
-{
-    unsigned word;
-    shpool_status status = shpool_option_word("bins", "reuse", value, reuses,
-                                              SHPOOL_ARRAY_COUNT(reuses), &word);
+/* Lanes and slabs are made with the fixed ones. */
+#define OPTIONS(_)                                                                                 \
+    _("capacity", "BYTES", BYTES, bins_self, capacity,                                             \
+      "Limit on idle bytes that are cached. Default: no limit.", .high = UINT64_MAX)               \
+    _("hard", "BYTES", BYTES, bins_self, hard,                                                     \
+      "Limit on bytes from the driver; requests that would exceed it fail. Default: no limit.",    \
+      .high = UINT64_MAX)                                                                          \
+    _("soft", "BYTES", BYTES, bins_self, soft,                                                     \
+      "Bytes from the driver above which streams wait for the memory of other streams before "     \
+      "new memory is allocated. Default: no limit.", .high = UINT64_MAX)                           \
+    _("reuse", "same|done|wait", WORD, bins_self, reuse,                                           \
+      "When a stream gets the memory of another one. same: never. done: when the other stream "    \
+      "has finished. wait: also after a wait on the device. Default: wait.", .low = 0,             \
+      .then = forget_givers)                                                                       \
+    _("memory", "auto|driver|vmm", WORD, bins_self, memory,                                        \
+      "Source of memory. vmm: reserves addresses and maps memory where requests need it. "         \
+      "driver: slabs of cuMemAlloc. auto: vmm if the driver supports it. Default: auto.",          \
+      .low = 0, .fixed = 1)                                                                        \
+    _("nvtx", "0|1", FLAG, bins_self, nvtx,                                                        \
+      "1: marks allocations for compute-sanitizer --nvtx yes, which then reports accesses to "     \
+      "other memory; each free waits for the device, and memory comes from cuMemAlloc. "           \
+      "Default: 0.", .low = 1, .fixed = 1)                                                         \
+    _("peer", "N|all", OWN, bins_self, granules,                                                   \
+      "Device that may access mapped memory; set it again for one more. Default: none.",           \
+      .then = bins_peer)                                                                           \
+    _("share", "0|1", FLAG, bins_self, share,                                                      \
+      "1: each allocation has mapped memory of its own, in granules of 2M, so that "               \
+      "shpool_device_export() can share it with other processes. Default: 0.", .low = 1,           \
+      .fixed = 1)                                                                                  \
+    _("slab", "BYTES", BYTES, bins_self, slab_bytes,                                               \
+      "Largest size of a slab that several large allocations share. Default: 512M.",               \
+      .low = SHPOOL_PAGE_BYTES, .high = (uint64_t)1 << 40)                                         \
+    _("wait", "USEC", BYTES, bins_self, waits.longest_us,                                          \
+      "Longest wait of a request for memory that is in use, before some is unmapped; 0: it does "  \
+      "not wait. Default: 20000.", .high = 1000000)                                                \
+    _("stable", "0|1", FLAG, bins_self, lanes.assume_stable,                                       \
+      "1: no stream is destroyed before it has been retired. Default: 0.", .low = 1, .fixed = 1)
 
-    if (status == SHPOOL_OK) {
-        bins->reuse = (bins_reuse)word;
-        for (bins_lane *l = bins_first_lane(bins); l != NULL; l = bins_next_lane(l)) {
-            atomic_store_explicit(&l->giver, NULL, memory_order_relaxed);
-        }
-    }
-    return status;
-}
-
-/* The options that are 0 or 1, and stay: lanes and slabs are made with them.  NULL: another one. */
-static int *flag_of(bins_self *bins, const char *key)
-{
-    return (strcmp(key, "nvtx") == 0)   ? &bins->nvtx
-         : (strcmp(key, "share") == 0)  ? &bins->share
-         : (strcmp(key, "stable") == 0) ? &bins->lanes.assume_stable
-                                        : NULL;
-}
-
-static shpool_status set_option(bins_self *bins, const char *key, const char *value)
-{
-    int *flag = flag_of(bins, key);
-    uint64_t number;
-    unsigned word;
-    shpool_status status;
-
-    if (strcmp(key, "capacity") == 0) {
-        return set_most(&bins->capacity, key, value);
-    }
-    if (strcmp(key, "soft") == 0) {
-        return shpool_option_bytes("bins", key, value, 0, UINT64_MAX, &bins->soft);
-    }
-    if (strcmp(key, "hard") == 0) {
-        return set_most(&bins->hard, key, value);
-    }
-    if (strcmp(key, "slab") == 0) {
-        return shpool_option_bytes("bins", key, value, SHPOOL_PAGE_BYTES, (uint64_t)1 << 40,
-                                   &bins->slab_bytes);
-    }
-    if (strcmp(key, "reuse") == 0) {
-        return set_reuse(bins, value);
-    }
-    if (strcmp(key, "wait") == 0) {
-        return shpool_option_bytes("bins", key, value, 0, 1000000, &bins->waits.longest_us);
-    }
-    if (strcmp(key, "peer") == 0) {
-        return bins_peer(bins, value);
-    }
-    if (strcmp(key, "memory") == 0) {
-        status = shpool_option_word("bins", key, value, memories, SHPOOL_ARRAY_COUNT(memories),
-                                    &word);
-        bins->memory = (status == SHPOOL_OK) ? (bins_memory)word : bins->memory;
-        return status;
-    }
-    if (flag != NULL) {
-        status = shpool_option_bytes("bins", key, value, 0, 1, &number);
-        *flag = (status == SHPOOL_OK) ? (int)number : *flag;
-        return status;
-    }
-    return SHPOOL_ERR_NOT_FOUND;
-}
+static const shpool_option options[] = SHPOOL_OPTION_ROWS(OPTIONS);
 
 static shpool_status bins_set(void *self, const char *key, const char *value)
 {
     bins_self *bins = self;
     shpool_status status;
 
-    if ((flag_of(bins, key) != NULL) || (strcmp(key, "memory") == 0)) {
-        return SHPOOL_ERR_NOT_FOUND;
-    }
     shpool_mutex_lock(&bins->lock);
-    status = set_option(bins, key, value);
+    status = shpool_option_change(options, bins, "bins: ", key, value);
     shpool_mutex_unlock(&bins->lock);
     if ((status == SHPOOL_OK) && (strcmp(key, "capacity") == 0)) {
         bins_keep_capacity(bins);
@@ -399,7 +365,7 @@ static shpool_status bins_create(const shpool_device_setup *setup, void **self_p
     bins->waits.longest_us = WAIT_US;
     bins->slab_bytes = (uint64_t)512 << 20;
     atomic_store_explicit(&bins->capacity, BINS_UNLIMITED, memory_order_relaxed);
-    status = shpool_options_set(setup, bins, (shpool_option_fn)set_option);
+    status = shpool_options_set(options, bins, "", setup->options, setup->option_count);
     if (status == SHPOOL_OK) {
         status = start_marks(bins);
     }
@@ -420,23 +386,7 @@ const shpool_device_provider shpool_device_provider_bins = {
     .flags = SHPOOL_DEVICE_THREAD_SAFE | SHPOOL_DEVICE_ORDERED | SHPOOL_DEVICE_CAPTURE,
     .name = "bins",
     .summary = "the default: lists by size and stream in front of merged slabs, lazy events",
-    .keys = "capacity=BYTES  most idle bytes that are cached [no limit]\n"
-            "hard=BYTES      most bytes from the driver; requests beyond fail [no limit]\n"
-            "soft=BYTES      bytes from the driver above which streams wait for others' memory\n"
-            "                before new memory is allocated [no limit]\n"
-            "reuse=WORD      other streams' memory: same (never), done (when they have finished),\n"
-            "                wait (also by a wait on the device) [wait]\n"
-            "memory=WORD     vmm: reserves addresses and maps memory where it is needed; driver:\n"
-            "                slabs of cuMemAlloc; auto: vmm if the driver supports it [auto]\n"
-            "nvtx=0|1        1: marks allocations for compute-sanitizer, which then reports\n"
-            "                overruns; memory=driver; each free waits for the device [0]\n"
-            "peer=N|all      device that may reach mapped memory; set again for one more [none]\n"
-            "share=0|1       1: each allocation has mapped memory of its own, in granules of 2M,\n"
-            "                and can be exported to other processes [0]\n"
-            "slab=BYTES      most bytes of a slab that several large allocations share [512M]\n"
-            "wait=USEC       longest wait of a request for memory that is in use, before some is\n"
-            "                unmapped; 0: none [20000]\n"
-            "stable=0|1      1: no stream is destroyed before it was retired [0]\n",
+    .keys = SHPOOL_OPTION_LINES(OPTIONS),
     .create = bins_create,
     .destroy = bins_destroy,
     .malloc = bins_malloc,

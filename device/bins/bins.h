@@ -516,7 +516,7 @@ cu_result bins_places_clear(bins_self *bins, bins_slab *slab);
 /* ---- peers (bins/peers.c), under bins.lock ---- */
 
 /* Let a device by its ordinal, or "all" capable ones, access all current and future mappings. */
-shpool_status bins_peer(bins_self *bins, const char *value);
+shpool_status bins_peer(void *self, const char *value);
 
 /* ---- reserved addresses (bins/range.c, holes.c, site.c, window.c, grow.c), under bins.lock
  * ---- */

@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-#include "device/base/options.h"
-
 /* Opens a range's mapped stretches to all devices that are listed; the context is current. */
 static cu_result open_range(const bins_self *bins, const bins_slab *slab)
 {
@@ -104,15 +102,19 @@ static shpool_status add_if_possible(bins_self *bins, cu_device peer, int must)
     return add(bins, peer);
 }
 
-shpool_status bins_peer(bins_self *bins, const char *value)
+shpool_status bins_peer(void *self, const char *value)
 {
+    bins_self *bins = self;
     int all = (strcmp(value, "all") == 0);
     uint64_t number = 0;
     int count = 0;
     shpool_status status = shpool_device_count(&count);
 
     if ((status == SHPOOL_OK) && !all) {
-        status = shpool_option_bytes("bins", "peer", value, 0, BINS_MAX_DEVICES - 1, &number);
+        if (!shpool_spec_number(value, 0, &number) || (number >= BINS_MAX_DEVICES)) {
+            return shpool_error(SHPOOL_ERR_SPEC, "bins: peer=%.64s is not possible, it takes all, "
+                                "or a device's number below %u", value, BINS_MAX_DEVICES);
+        }
     }
     if (status != SHPOOL_OK) {
         return status;

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/base/options.h"
+#include "lib/options.h"
 
 #define DEPTH 8u /* idle blocks of a bucket that are looked at */
 
@@ -279,23 +279,16 @@ static shpool_status buckets_stream_stable(void *self, shpool_stream stream)
 
 /* ---- options ---- */
 
-static shpool_status set_option(void *self, const char *key, const char *value)
-{
-    static const char *const modes[] = { "idle", "total" };
-    buckets_self *b = self;
+#define OPTIONS(_)                                                                                 \
+    _("capacity", "BYTES", BYTES, buckets_self, capacity,                                          \
+      "Limit on cached bytes: idle ones, or with mode=total idle and live ones. Default: 128M.",   \
+      .high = UINT64_MAX)                                                                          \
+    _("max_object", "BYTES", BYTES, buckets_self, max_object,                                      \
+      "Larger blocks are not cached. Default: 64M.", .high = SIZE_MAX)                             \
+    _("mode", "idle|total", WORD, buckets_self, total,                                             \
+      "Bytes to which the capacity applies; total is MGPU's way. Default: idle.", .low = 0)
 
-    if (strcmp(key, "capacity") == 0) {
-        return shpool_option_bytes("buckets", key, value, 0, UINT64_MAX, &b->capacity);
-    }
-    if (strcmp(key, "max_object") == 0) {
-        return shpool_option_bytes("buckets", key, value, 0, SIZE_MAX, &b->max_object);
-    }
-    if (strcmp(key, "mode") == 0) {
-        return shpool_option_word("buckets", key, value, modes, SHPOOL_ARRAY_COUNT(modes),
-                                  &b->total);
-    }
-    return SHPOOL_ERR_NOT_FOUND;
-}
+static const shpool_option options[] = SHPOOL_OPTION_ROWS(OPTIONS);
 
 static shpool_status buckets_set(void *self, const char *key, const char *value)
 {
@@ -303,7 +296,7 @@ static shpool_status buckets_set(void *self, const char *key, const char *value)
     shpool_status status;
 
     shpool_mutex_lock(&b->lock);
-    status = set_option(b, key, value);
+    status = shpool_option_change(options, b, "buckets: ", key, value);
     if (status == SHPOOL_OK) {
         buckets_compact(b, 0);
     }
@@ -371,7 +364,7 @@ static shpool_status buckets_create(const shpool_device_setup *setup, void **sel
     (void)pthread_mutex_init(&b->lock, NULL); /* default ones do not fail on Linux */
     b->capacity = (uint64_t)128 << 20;
     b->max_object = (uint64_t)64 << 20;
-    status = shpool_options_set(setup, b, set_option);
+    status = shpool_options_set(options, b, "", setup->options, setup->option_count);
     if (status != SHPOOL_OK) {
         buckets_destroy(b);
         return status;
@@ -386,9 +379,7 @@ const shpool_device_provider shpool_device_provider_buckets = {
     .flags = SHPOOL_DEVICE_THREAD_SAFE | SHPOOL_DEVICE_ORDERED,
     .name = "buckets",
     .summary = "MGPU's: 84 sizes, freed blocks are cached by weighted age up to a capacity",
-    .keys = "capacity=BYTES    most idle bytes (mode=total: idle and live) [128M]\n"
-            "max_object=BYTES  larger blocks are not cached [64M]\n"
-            "mode=idle|total   what the capacity counts; total is MGPU's way [idle]\n",
+    .keys = SHPOOL_OPTION_LINES(OPTIONS),
     .create = buckets_create,
     .destroy = buckets_destroy,
     .malloc = buckets_malloc,

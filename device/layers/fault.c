@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/base/options.h"
+#include "lib/options.h"
 
 typedef struct fault_layer {
     shpool_device_allocator *upstream;
@@ -13,22 +13,24 @@ typedef struct fault_layer {
     _Atomic uint64_t count;  /* mallocs so far */
 } fault_layer;
 
+static shpool_status restart(void *self, const char *value)
+{
+    (void)value;
+    atomic_store(&((fault_layer *)self)->count, 0);
+    return SHPOOL_OK;
+}
+
+#define OPTIONS(_)                                                                                 \
+    _("nth", "N", BYTES, fault_layer, nth, "The nth malloc from now on fails, once.",              \
+      .high = UINT64_MAX, .then = restart)                                                         \
+    _("every", "N", BYTES, fault_layer, every, "Every nth malloc fails.", .high = UINT64_MAX,      \
+      .then = restart)
+
+static const shpool_option options[] = SHPOOL_OPTION_ROWS(OPTIONS);
+
 static shpool_status fault_set(void *self, const char *key, const char *value)
 {
-    fault_layer *l = self;
-    uint64_t number;
-    int nth = (strcmp(key, "nth") == 0);
-    shpool_status status;
-
-    if (!nth && (strcmp(key, "every") != 0)) {
-        return SHPOOL_ERR_NOT_FOUND;
-    }
-    status = shpool_option_bytes("fault", key, value, 0, UINT64_MAX, &number);
-    if (status == SHPOOL_OK) {
-        atomic_store(nth ? &l->nth : &l->every, number);
-        atomic_store(&l->count, 0);
-    }
-    return status;
+    return shpool_option_change(options, self, "fault: ", key, value);
 }
 
 static shpool_status fault_create(const shpool_device_setup *setup, void **self_p)
@@ -40,7 +42,7 @@ static shpool_status fault_create(const shpool_device_setup *setup, void **self_
         return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a layer");
     }
     l->upstream = setup->upstream;
-    status = shpool_options_set(setup, l, fault_set);
+    status = shpool_options_set(options, l, "", setup->options, setup->option_count);
     if (status != SHPOOL_OK) {
         free(l);
         return status;
@@ -73,8 +75,7 @@ const shpool_device_provider shpool_device_provider_fault = {
     .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE,
     .name = "fault",
     .summary = "makes chosen mallocs fail with out-of-memory",
-    .keys = "nth=N    the nth malloc from now on fails, once\n"
-            "every=N  every nth malloc fails\n",
+    .keys = SHPOOL_OPTION_LINES(OPTIONS),
     .create = fault_create,
     .destroy = free,
     .malloc = fault_malloc,

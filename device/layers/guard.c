@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "device/base/device.h"
-#include "device/base/options.h"
+#include "lib/options.h"
 #include "device/base/ptr_map.h"
 
 #define PATTERN   0xa5u
@@ -20,28 +20,29 @@ typedef struct guard_layer {
     shpool_device_allocator *upstream;
     const shpool_device *device;
     uint64_t zone;   /* bytes on each side, a multiple of the alignment */
-    uint64_t poison;
+    uint32_t poison; /* 1: fill memory */
     shpool_ptr_map map;
     shpool_ptr_map shared; /* live allocations that other streams use */
 } guard_layer;
 
-static shpool_status guard_option(void *self, const char *key, const char *value)
+static shpool_status round_zone(void *self, const char *value)
 {
     guard_layer *l = self;
-    shpool_status status;
 
-    if (strcmp(key, "poison") == 0) {
-        return shpool_option_bytes("guard", key, value, 0, 1, &l->poison);
-    }
-    if (strcmp(key, "zone") != 0) {
-        return SHPOOL_ERR_NOT_FOUND;
-    }
-    status = shpool_option_bytes("guard", key, value, SHPOOL_DEVICE_ALIGNMENT, MOST_ZONE,
-                                 &l->zone);
+    (void)value;
     l->zone = (l->zone + SHPOOL_DEVICE_ALIGNMENT - 1) / SHPOOL_DEVICE_ALIGNMENT *
               SHPOOL_DEVICE_ALIGNMENT;
-    return status;
+    return SHPOOL_OK;
 }
+
+#define OPTIONS(_)                                                                                 \
+    _("zone", "N", BYTES, guard_layer, zone,                                                       \
+      "Bytes on each side of an allocation, checked when it is freed. Default: 256.",              \
+      .low = SHPOOL_DEVICE_ALIGNMENT, .high = MOST_ZONE, .then = round_zone)                       \
+    _("poison", "0|1", FLAG, guard_layer, poison,                                                  \
+      "Fill memory with 0xa5 when it is allocated and freed. Default: 1.", .low = 1)
+
+static const shpool_option options[] = SHPOOL_OPTION_ROWS(OPTIONS);
 
 static void guard_destroy(void *self)
 {
@@ -63,7 +64,7 @@ static shpool_status guard_create(const shpool_device_setup *setup, void **self_
     l->upstream = setup->upstream;
     l->zone = SHPOOL_DEVICE_ALIGNMENT;
     l->poison = 1;
-    status = shpool_options_set(setup, l, guard_option);
+    status = shpool_options_set(options, l, "", setup->options, setup->option_count);
     if (status == SHPOOL_OK) {
         status = shpool_device_get(setup->device, &l->device);
     }
@@ -269,8 +270,7 @@ const shpool_device_provider shpool_device_provider_guard = {
     .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE,
     .name = "guard",
     .summary = "guard zones around each allocation, checked when it is freed; for debugging",
-    .keys = "zone=N      bytes on each side, at least 256 [256]\n"
-            "poison=0|1  fill memory with 0xa5 when it is allocated and freed [1]\n",
+    .keys = SHPOOL_OPTION_LINES(OPTIONS),
     .create = guard_create,
     .destroy = guard_destroy,
     .malloc = guard_malloc,

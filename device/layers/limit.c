@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/base/options.h"
+#include "lib/options.h"
 
 typedef struct limit_layer {
     shpool_device_allocator *upstream;
@@ -15,24 +15,15 @@ typedef struct limit_layer {
     shpool_ptr_map map;
 } limit_layer;
 
-static shpool_status set_option(limit_layer *l, const char *key, const char *value)
-{
-    uint64_t limit;
-    shpool_status status;
+#define OPTIONS(_)                                                                                 \
+    _("bytes", "N", BYTES, limit_layer, limit,                                                     \
+      "Limit on live bytes as they were requested; K, M or G may follow.", .high = UINT64_MAX)
 
-    if (strcmp(key, "bytes") != 0) {
-        return SHPOOL_ERR_NOT_FOUND;
-    }
-    status = shpool_option_bytes("limit", key, value, 0, UINT64_MAX, &limit);
-    if (status == SHPOOL_OK) {
-        atomic_store(&l->limit, limit);
-    }
-    return status;
-}
+static const shpool_option options[] = SHPOOL_OPTION_ROWS(OPTIONS);
 
 static shpool_status limit_set(void *self, const char *key, const char *value)
 {
-    return set_option(self, key, value);
+    return shpool_option_change(options, self, "limit: ", key, value);
 }
 
 static void limit_destroy(void *self)
@@ -53,7 +44,7 @@ static shpool_status limit_create(const shpool_device_setup *setup, void **self_
     }
     l->upstream = setup->upstream;
     atomic_store(&l->limit, UINT64_MAX);
-    status = shpool_options_set(setup, l, limit_set);
+    status = shpool_options_set(options, l, "", setup->options, setup->option_count);
     if ((status == SHPOOL_OK) && (atomic_load(&l->limit) == UINT64_MAX)) {
         status = shpool_error(SHPOOL_ERR_SPEC, "it needs bytes=N, the most bytes that may be live");
     }
@@ -117,7 +108,7 @@ const shpool_device_provider shpool_device_provider_limit = {
     .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE,
     .name = "limit",
     .summary = "refuses requests that would exceed a limit of live bytes",
-    .keys = "bytes=N  most live bytes, as requested (K, M, G)\n",
+    .keys = SHPOOL_OPTION_LINES(OPTIONS),
     .create = limit_create,
     .destroy = limit_destroy,
     .malloc = limit_malloc,

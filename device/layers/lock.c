@@ -3,7 +3,7 @@
  * locks around each of its calls; for comparison, and to protect the layers below it. */
 #include <stdlib.h>
 
-#include "lib/internal.h"
+#include "lib/options.h"
 
 #include <shpool/device/provider.h>
 
@@ -13,15 +13,15 @@ typedef struct lock_layer {
 
 static shpool_status lock_create(const shpool_device_setup *setup, void **self_p)
 {
-    lock_layer *l = calloc(1, sizeof(*l));
+    shpool_status status = shpool_options_set(shpool_no_options, NULL, "", setup->options,
+                                              setup->option_count);
+    lock_layer *l = (status == SHPOOL_OK) ? calloc(1, sizeof(*l)) : NULL;
 
+    if (status != SHPOOL_OK) {
+        return status;
+    }
     if (l == NULL) {
         return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a layer");
-    }
-    if (setup->option_count > 0) {
-        free(l);
-        return shpool_error(SHPOOL_ERR_SPEC, "it has no key \"%s\": it takes no keys",
-                            setup->options[0].key);
     }
     l->upstream = setup->upstream;
     *self_p = l;

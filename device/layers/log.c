@@ -18,9 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device/base/options.h"
 #include "device/base/sync.h"
 #include "device/base/timeline.h"
+#include "lib/options.h"
 
 typedef struct log_layer {
     shpool_device_allocator *upstream;
@@ -31,16 +31,12 @@ typedef struct log_layer {
     atomic_int error; /* errno of the first write that failed; relaxed: it orders nothing */
 } log_layer;
 
-static shpool_status log_option(void *self, const char *key, const char *value)
-{
-    log_layer *l = self;
+#define OPTIONS(_)                                                                                 \
+    _("file", "PATH", TEXT, log_layer, path,                                                       \
+      "File to write; an old one is overwritten. If a line cannot be written, a regular file is "  \
+      "emptied when the allocator is closed, and a message gives the reason.", .low = 0)
 
-    if (strcmp(key, "file") != 0) {
-        return SHPOOL_ERR_NOT_FOUND;
-    }
-    (void)snprintf(l->path, sizeof(l->path), "%s", value);
-    return SHPOOL_OK;
-}
+static const shpool_option options[] = SHPOOL_OPTION_ROWS(OPTIONS);
 
 static void keep_error(log_layer *l)
 {
@@ -136,7 +132,7 @@ static shpool_status log_create(const shpool_device_setup *setup, void **self_p)
     }
     l->upstream = setup->upstream;
     (void)clock_gettime(CLOCK_MONOTONIC, &l->start);
-    status = shpool_options_set(setup, l, log_option);
+    status = shpool_options_set(options, l, "", setup->options, setup->option_count);
     if (status == SHPOOL_OK) {
         status = open_file(l);
     }
@@ -230,7 +226,7 @@ const shpool_device_provider shpool_device_provider_log = {
     .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE,
     .name = "log",
     .summary = "writes a line of CSV for each call",
-    .keys = "file=PATH  the file to write; an old one is overwritten\n",
+    .keys = SHPOOL_OPTION_LINES(OPTIONS),
     .create = log_create,
     .destroy = log_destroy,
     .malloc = log_malloc,

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-#include "device/base/options.h"
+#include "lib/options.h"
 
 typedef struct stats_layer {
     shpool_device_allocator *upstream;
@@ -21,13 +21,13 @@ typedef struct stats_layer {
 
 static shpool_status stats_create(const shpool_device_setup *setup, void **self_p)
 {
-    stats_layer *l;
+    shpool_status status = shpool_options_set(shpool_no_options, NULL, "", setup->options,
+                                              setup->option_count);
+    stats_layer *l = (status == SHPOOL_OK) ? calloc(1, sizeof(*l)) : NULL;
 
-    if (setup->option_count > 0) {
-        return shpool_error(SHPOOL_ERR_SPEC, "it has no key \"%s\": it takes no keys",
-                            setup->options[0].key);
+    if (status != SHPOOL_OK) {
+        return status;
     }
-    l = calloc(1, sizeof(*l));
     if (l == NULL) {
         return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for a layer");
     }

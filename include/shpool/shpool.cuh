@@ -106,28 +106,24 @@ static inline shpool_status shpool_plan_here(const char *spec, const shpool_conf
     shpool_config shape  = {};
     uint32_t      most   = 0;
     uint32_t      system = 0;
-    shpool_status status = shpool_plan(spec, want, pool);
+    shpool_status status;
+    shpool_status device = shpool_device_get(cudaDevAttrMaxSharedMemoryPerBlockOptin,
+                                             "cudaDeviceGetAttribute", &most);
 
-    if ((status != SHPOOL_OK) && (status != SHPOOL_ERR_TOO_LARGE)) {
-        return status; /* invalid on any device */
-    }
-    status = shpool_device_get(cudaDevAttrMaxSharedMemoryPerBlockOptin, "cudaDeviceGetAttribute",
-                               &most);
-    if (status == SHPOOL_OK) {
-        status = shpool_device_get(cudaDevAttrReservedSharedMemoryPerBlock,
+    if (device == SHPOOL_OK) {
+        device = shpool_device_get(cudaDevAttrReservedSharedMemoryPerBlock,
                                    "cudaDeviceGetAttribute", &system);
     }
-    if (status == SHPOOL_OK) {
+    if (want != NULL) {
         shape = *want;
-        if ((shape.shared_limit == 0) || (shape.shared_limit > most)) {
+        if ((device == SHPOOL_OK) && ((shape.shared_limit == 0) || (shape.shared_limit > most))) {
             shape.shared_limit = most;
         }
-        status = shpool_plan(spec, &shape, pool);
     }
-    if (status == SHPOOL_OK) {
-        pool->system_bytes = system;
-    }
-    return status;
+    /* without a device, too: what is invalid on any device is reported first */
+    status             = shpool_plan(spec, (want != NULL) ? &shape : NULL, pool);
+    pool->system_bytes = system;
+    return (status != SHPOOL_OK) ? status : device;
 }
 
 /* Number of blocks with this pool and all their threads that the current device can run at once. */

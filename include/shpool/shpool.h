@@ -215,10 +215,8 @@ typedef struct shpool_config {
 /**
  * Plan a pool: choose the allocator and compute exactly what the pool needs.  Does not use CUDA.
  *
- * The spec is `name` or `name:key=value,...` with the keys payload_bytes, total_bytes,
- * request_bytes, threads_per_pool, alignment (sizes may end in K, M or G), stats and check (0 or
- * 1), spill (fail, arena, native or arena+native), spill_bytes and spill_blocks, trace (a file,
- * which `open` creates), trace_bytes and trace_blocks.  The spec overrides `want`.
+ * The spec is `name` or `name:key=value,...`, and overrides `want`.  shpool-info config and
+ * shpool(7) list the keys.
  *
  * The result is exact: a launch needs pool_p->shared_bytes of shared memory, and each of the
  * pool_p->pools pools has pool_p->pool_bytes.  In a fresh pool a malloc of pool_p->largest bytes

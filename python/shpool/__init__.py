@@ -121,7 +121,7 @@ class Pool:
     @property
     def counted(self):
         """Whether it was opened with stats or check."""
-        return self.flags & (_c.FLAG_STATS | _c.FLAG_CHECK) != 0
+        return self.flags & sum(_c.FLAGS.values()) != 0
 
     def blocks_per_sm(self, arch, other_shared=0):
         """Blocks with this pool that a multiprocessor holds at once, as far as shared memory,
@@ -176,18 +176,21 @@ class Report:
         return advice
 
 
-def _want(block_threads, *, payload_bytes=0, total_bytes=0, threads_per_pool=0, alignment=0,
-          stats=False, check=False, shared_limit=0, spill="fail", spill_bytes=0, spill_blocks=0,
-          request_bytes=0):
-    numbers = {"block_threads": block_threads, "payload_bytes": payload_bytes,
-               "total_bytes": total_bytes, "threads_per_pool": threads_per_pool,
-               "alignment": alignment, "shared_limit": shared_limit, "spill_bytes": spill_bytes,
-               "spill_blocks": spill_blocks, "request_bytes": request_bytes}
-    return _c.Config(
-        flags=(_c.choice("stats", stats, {False: 0, True: _c.FLAG_STATS}) |
-               _c.choice("check", check, {False: 0, True: _c.FLAG_CHECK})),
-        spill=_c.choice("spill", spill, _c.SPILL),
-        **{name: _c.whole(name, value, (1 << 31) - 1) for name, value in numbers.items()})
+def _want(**options):
+    """shpool_config: numbers by the names of its fields, flags and spill by their words."""
+    want = _c.Config()
+    numbers = {name for name, *_ in want._fields_} - {"flags", "spill", "binding", "reserved"}
+    for name, value in options.items():
+        if name in _c.FLAGS:
+            want.flags |= _c.choice(name, value, {False: 0, True: _c.FLAGS[name]})
+        elif name == "spill":
+            want.spill = _c.choice(name, value, _c.SPILL)
+        elif name in numbers:
+            setattr(want, name, _c.whole(name, value, (1 << 31) - 1))
+        else:
+            known = ", ".join(sorted({*numbers, *_c.FLAGS, "spill"}))
+            raise TypeError(f"there is no option {name}, known are {known}")
+    return want
 
 
 def _filled(function, spec, want):
@@ -225,22 +228,21 @@ def plan(spec=None, *, block_threads, arch=None, requests=None, **want):
                    at once, in any order; open it with payload_bytes = pool.largest * pool.pools
     arch           "sm_86": what does not fit a block there is an error; else 227 KiB
     request_bytes  largest request of the kernels: pools that cannot serve it are an error
-    threads_per_pool, alignment, stats, check, shared_limit, spill, spill_bytes, spill_blocks:
-                   as in shpool_config (doc/PLANNING.md, doc/SPILL.md)
+    others         as in shpool_config (doc/PLANNING.md, doc/SPILL.md); stats, check: True or False
 
     Raises Error, which says what was requested, what was found, and what would work.
     """
     if arch is not None:
         want.setdefault("shared_limit", find_arch(arch).shared_block)
     planner = _c.lib().shpool_plan if requests is None else _planner(requests)
-    return Pool(_filled(planner, spec, _want(block_threads, **want)))
+    return Pool(_filled(planner, spec, _want(block_threads=block_threads, **want)))
 
 
 def open(spec=None, *, block_threads, **want):  # as the C function is called
     """Open a pool for kernels on the current device: plan(), with the device's own limits, and
     device memory for stats, check, trace and spill.  Close it, or use it in a with statement."""
     opener = _c.opener()
-    struct = _filled(opener.shpool_python_open, spec, _want(block_threads, **want))
+    struct = _filled(opener.shpool_python_open, spec, _want(block_threads=block_threads, **want))
     return Pool(struct, opener.shpool_python_close, opener.shpool_python_report)
 
 

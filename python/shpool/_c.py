@@ -19,8 +19,7 @@ STATUS = {
     -12: "CUDA", -13: "LINK", -14: "CORRUPT", -15: "DEADLOCK", -16: "DIVERGENCE", -17: "BUDGET",
     -18: "SYSTEM", -19: "LIMIT", -20: "DOUBLE_FREE", -21: "CAPTURE"}
 
-FLAG_STATS = 1 << 0
-FLAG_CHECK = 1 << 1
+FLAGS = {"stats": 1 << 0, "check": 1 << 1}
 FLAG_SPILL = 1 << 2
 SPILL = {"fail": 0, "arena": 1, "native": 2, "arena+native": 3}
 

@@ -19,7 +19,7 @@ ENGINES = {"fibers": 0, "threads": 1}
 def open(spec=None, *, block_threads, **want):
     """As shpool.open(), for kernels on the executor."""
     library = _c.lib()
-    struct = _filled(library.shpool_simt_open, spec, _want(block_threads, **want))
+    struct = _filled(library.shpool_simt_open, spec, _want(block_threads=block_threads, **want))
     return Pool(struct, library.shpool_simt_close, library.shpool_simt_report)
 
 

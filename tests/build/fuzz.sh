@@ -98,7 +98,8 @@ flags="-std=gnu11 -g1 -O1 -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/incl
         object=$(echo "${file#"$src"/}" | tr / _)
         echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/${object%.c}.o"
     done
-    for file in "$src"/lib/*.c "$src"/allocators/*/*.c "$src"/tests/pools/heap_model.c; do
+    for file in "$src"/lib/*.c "$src"/lib/link/*.c "$src"/allocators/*/*.c \
+        "$src"/tests/pools/heap_model.c; do
         echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/$(basename "$file" .c).o"
     done
     for file in "$src"/coalesce/*.c "$src"/coalesce/plan/*.c "$src"/coalesce/ptx/*.c; do

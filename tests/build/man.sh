@@ -17,7 +17,7 @@ src=${top_srcdir:-$here/../..}
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-man.XXXXXX") || exit 99
 trap 'rm -rf "$tmp"' EXIT
 man=$tmp/man
-mkdir "$man" && cp "$src"/man/*.[17] man/*.3 "$man" || exit 99
+mkdir "$man" && cp "$src"/man/*.1 man/*.[137] "$man" || exit 99
 failed=0
 
 # same TEXT LEAST: the sorted lists $tmp/code and $tmp/page agree and have LEAST lines or more
@@ -62,8 +62,9 @@ grep -c '^simt_' "$man/simt.3" | awk '$1 < 25 { print "FAIL simt(3): few functio
 # One .It Fl line for each option; the commands are .Cm.  Texts of commands that have a --help of
 # their own are in `usage`.
 for tool in shpool-info shpool-bench shpool-coalesce; do
+    page=$man/$tool.1
     ./$tool --help >"$tmp/help" </dev/null 2>&1
-    for command in $(sed -n 's/^\.It Cm \([a-z]*\).*/\1/p' "$man/$tool.1" | sort -u); do
+    for command in $(sed -n 's/^\.It Cm \([a-z]*\).*/\1/p' "$page" | sort -u); do
         [ "$command" != nvcc ] || continue # it would ask nvcc
         ./$tool "$command" --help >"$tmp/usage" </dev/null 2>&1 || continue
         [ "$(head -1 "$tmp/usage" | cut -d ' ' -f 1-3)" != "usage: $tool $command" ] ||
@@ -72,13 +73,13 @@ for tool in shpool-info shpool-bench shpool-coalesce; do
     # options of nvcc that a text mentions are none of the tool's
     sed '/nvcc -/d; s/NVCC-OPTION//g' "$tmp/help" | grep -oE '(^|[^A-Za-z0-9-])--?[A-Za-z][a-z-]*' |
         sed 's/^[^-]*//' | sort -u >"$tmp/code"
-    sed -n 's/^\.It Fl/Fl/p' "$man/$tool.1" | grep -oE 'Fl [A-Za-z-]+' | sed 's/Fl /-/' |
+    sed -n 's/^\.It Fl/Fl/p' "$page" | grep -oE 'Fl [A-Za-z-]+' | sed 's/Fl /-/' |
         sort -u >"$tmp/page"
     same "the options of $tool" 5
     ./$tool --help </dev/null 2>&1 | tr -d '[]' |
         sed -n "s/^\(usage:\)* *$tool \([a-z][a-z]*\).*/\2/p;
         s/^  \([a-z][a-z]*\)\( [A-Z]*\)\{0,1\}  *[a-z0-9].*/\1/p" | sort -u >"$tmp/code"
-    sed -n 's/^\.It Cm \([a-z]*\).*/\1/p' "$man/$tool.1" | sort -u >"$tmp/page"
+    sed -n 's/^\.It Cm \([a-z]*\).*/\1/p' "$page" | sort -u >"$tmp/page"
     same "the commands of $tool" 4
 done
 sed -n 's/^ *{ "\([a-z-]*\)", &options->.*/\1/p' "$src/coalesce/llvm/pass.c" | sort >"$tmp/code"
@@ -87,46 +88,34 @@ sed -n '/Ev SHPOOL_COALESCE$/,/^\.El/s/^\.It //p' "$man/shpool-coalesce-clang.1"
 same "the words of SHPOOL_COALESCE" 5
 
 # ---- shpool(7) ----
-part() { sed -n "/^\.S[sh] $1/,/^\.El/p" "$man/shpool.7"; }
+page7=$man/shpool.7
+made=$page7
+part() { sed -n "/^\.S[sh] $1/,/^\.S[sh] [^$1]/p" $page7; }
 
 (cd "$src/include" && ls shpool/*.hpp) >"$tmp/code"
-sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/s/^\.In \(.*\.hpp\)$/\1/p' "$man/shpool.7" |
+sed -n '/^\.Sh SYNOPSIS/,/^\.Sh DESCRIPTION/s/^\.In \(.*\.hpp\)$/\1/p' $page7 |
     sort >"$tmp/page"
 same "the C++ headers" 3
 
-./shpool-info config | sed -n 's/^\(SHPOOL_[A-Z_]*\) .*/\1/p' | sort >"$tmp/code"
-part ENVIRONMENT | sed -n 's/^\.It Ev //p' | sort >"$tmp/page"
-same "the environment variables" 5
-
-sed -n '/^static const char \*const option_names/,/};/p' "$src/lib/select.c" |
-    grep -o '"[a-z_]*"' | tr -d '"' | sort >"$tmp/code"
-part 'Keys of block' | sed -n 's/^\.It Cm \([a-z_]*\) Ns.*/\1/p' | sort >"$tmp/page"
-same "the keys of block allocators" 8
-
-./shpool-info device | sed -n 's/^\([a-z][a-z_]*\) .*/\1/p; s/^      *\([a-z_]*\)=.*/\1/p' |
-    sort -u >"$tmp/code"
-part 'Device allocators' | sed 's/^\.It //' | sed -n 's/^\.*Cm \([a-z_]*\).*/\1/p' |
-    sort -u >"$tmp/page"
-same "the device allocators and their keys" 15
-
-# an allocator may do without a line there: adding one takes its own folder and its line in the list
-sed -n '/^\.Sh BLOCK/,/^\.El/s/^\.It //p' "$man/shpool.7" | grep -o 'Cm [a-z_]*' | sed 's/Cm //' |
-    sort >"$tmp/page"
-sed -n 's/^\([a-z][a-z0-9_]*\).*/\1/p' "$src/allocators/list" | sort |
-    comm -12 - "$tmp/page" >"$tmp/code"
-same "the block allocators" 5
+# its tables are made of what shpool-info prints (man/tables.awk): all of it is there
+{ ./shpool-info config | sed -n 's/^\(SHPOOL_[A-Z_]*\) (.*/\1/p; s/^    \([a-z_]*\)=.*/\1/p'
+  ./shpool-info device | sed -n 's/^\([a-z][a-z]*\) .*/\1/p; s/^    \([a-z_]*\)=.*/\1/p'
+  ./shpool-info list | sed -n 's/^[* ] \([a-z][a-z0-9_]*\) .*/\1/p'; } | sort -u >"$tmp/code"
+for name in Keys Device BLOCK ENVIRONMENT; do part $name; done |
+    sed -n 's/^\.It [CE][mv] \([^ ]*\).*/\1/p' | sort -u >"$tmp/page"
+same "variables, keys and allocators" 40
 
 sed -n 's/^ *{ "\(USE_[A-Z_]*\)",.*/\1/p' "$src/lib/alias.c" | sort >"$tmp/code"
-sed -n 's/^\.Cm \(USE_[A-Z_]*\).*/\1/p' "$man/shpool.7" | sort >"$tmp/page"
+sed -n 's/^\.Cm \(USE_[A-Z_]*\).*/\1/p' $page7 | sort >"$tmp/page"
 same "the aliases" 5
 
 # ---- references, and the pages' own form ----
-for page in "$man"/*.[137]; do
+for page in "$man"/*.[13] $made; do
     section=${page##*.}
     base=${page##*/}
     { names "$page"; echo "${base%.*}"; } | sed "s/$/ $section/"
 done | sort -u >"$tmp/names"
-sed -n 's/^\.Xr \([^ ]*\) \([0-9]\).*/\1 \2/p' "$man"/*.[137] |
+sed -n 's/^\.Xr \([^ ]*\) \([0-9]\).*/\1 \2/p' "$man"/*.[13] $made |
     grep -vx 'free 3\|printf 3' | sort -u | comm -23 - "$tmp/names" >"$tmp/nowhere"
 if [ -s "$tmp/nowhere" ]; then
     sed 's/^/FAIL no page has the name /' "$tmp/nowhere"
@@ -135,8 +124,9 @@ else
     echo "PASS references"
 fi
 
-ls "$man"/*.[137] | sed 's,.*/,man/,' >"$tmp/code"
-grep -o "man/[a-z_-]*\.[137]" "$src/man/man.mk" | sort -u >"$tmp/page"
+ls "$man"/*.[13] $made | sed 's,.*/,man/,' | sort >"$tmp/code"
+sed -n '/man[137]_MANS/,/[^\\]$/p' "$src/man/man.mk" | grep -o 'man/[a-z_-]*\.[137]' |
+    sort -u >"$tmp/page"
 same "all pages are installed" 20
 
 if ! command -v mandoc >/dev/null; then
@@ -145,7 +135,7 @@ if ! command -v mandoc >/dev/null; then
     exit $failed
 fi
 # whether a page that is referred to is installed here says nothing about the page
-(cd "$man" && mandoc -T lint ./*.[137] 2>&1) |
+for page in "$man"/*.[13] $made; do mandoc -T lint "$page" 2>&1; done |
     grep -v 'referenced manual not found\|outdated mandoc.db' >"$tmp/lint"
 if [ -s "$tmp/lint" ]; then
     sed 's/^/FAIL /' "$tmp/lint"

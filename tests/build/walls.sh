@@ -128,7 +128,7 @@ plant lib/plan.c device/base/device.h '<>'
 # without a source is left from an earlier build, or made of a generated file.
 calls() { # OBJECT...
     for object in "$@"; do
-        file=$(echo "$object" | sed 's,^\./,,; s,/\.libs/,/,; s,/plugin\.d/,/,; s,\.o$,,
+        file=$(echo "$object" | sed 's,^\./,,; s,/\.libs/,/,; s,^coalesce/plugin\.d/,,; s,\.o$,,
             s,/[^/-]*-\([^/]*\)$,/\1,')
         [ -f "$src/$file.c" ] || [ -f "$src/$file.cu" ] || [ -f "$src/$file.cpp" ] || continue
         $NM "$object" | sed "s,^,$file ,"

@@ -44,8 +44,8 @@ END
 
 objects=$build/coalesce/plugin.d
 others() { # all objects but that of the file
-    for object in "$objects"/*/*.o; do
-        [ "$object" = "$objects/${1%.c}.o" ] || printf '%s ' "$object"
+    for object in $(find "$objects" -name '*.o'); do
+        [ "$object" = "$objects/coalesce/${1%.c}.o" ] || printf '%s ' "$object"
     done
 }
 

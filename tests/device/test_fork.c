@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "device/arrays/kernels.h"
-#include "lib/cache.h"
+#include "lib/link/cache.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define FORKS 50u

@@ -43,8 +43,8 @@ static void test_specs_that_cannot_be_are_refused_with_what_would_work(void **st
     refused("bin", SHPOOL_ERR_NOT_FOUND, "did you mean \"bins\"");
     refused("nonsense", SHPOOL_ERR_NOT_FOUND, "there are: async, bins, buckets, simple, fault");
     refused("bins|stats", SHPOOL_ERR_SPEC, "is a base");
-    refused("bins:nth=3", SHPOOL_ERR_SPEC, "no key \"nth\"");
-    refused("bins:reuse=never", SHPOOL_ERR_SPEC, "same, done, wait");
+    refused("bins:nth=3", SHPOOL_ERR_SPEC, "unknown key \"nth\"; known keys: capacity");
+    refused("bins:reuse=never", SHPOOL_ERR_SPEC, "same, done or wait");
     refused("bins:capacity=much", SHPOOL_ERR_SPEC, "capacity=much");
     refused("limit|bins", SHPOOL_ERR_SPEC, "bytes=N");
     refused("log|bins", SHPOOL_ERR_SPEC, "file=PATH");
@@ -147,6 +147,10 @@ static void test_fault_fails_the_nth(void **state)
     put(allocator, get(allocator, 1, NULL), NULL);
     assert_ok(shpool_device_set(allocator, "every", "1"));
     assert_int_equal(SHPOOL_ERR_NO_MEMORY, shpool_device_malloc(allocator, 1, NULL, &ptr));
+    assert_ok(shpool_device_set(allocator, "every", "0"));
+    assert_ok(shpool_device_set(allocator, "nth", "1")); /* counted from now on */
+    assert_int_equal(SHPOOL_ERR_NO_MEMORY, shpool_device_malloc(allocator, 1, NULL, &ptr));
+    put(allocator, get(allocator, 1, NULL), NULL);
 }
 
 static void test_guard_sees_who_writes_outside(void **state)

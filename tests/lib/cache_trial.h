@@ -11,8 +11,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "lib/cache.h"
-#include "lib/link.h"
+#include "lib/link/cache.h"
+#include "lib/link/link.h"
 
 #define ENTRY_HEADER 376u /* bytes of a file before the cubin */
 #define PATH_BYTES   512u
@@ -25,7 +25,6 @@ static char folder[PATH_BYTES]; /* of this test */
 
 static inline int set_up_group(void **state)
 {
-    (void)state;
     one = fake_allocator("c_one", SHPOOL_SCOPE_BLOCK, 0);
     one.lto_ir = &blob;
     other = fake_allocator("c_other", SHPOOL_SCOPE_BLOCK, 0);
@@ -75,7 +74,6 @@ static inline int tear_down(void **state)
 {
     char command[4 * PATH_BYTES];
 
-    (void)state;
     snprintf(command, sizeof(command), "chmod -R u+rwx '%s'; rm -rf '%s' '%s.else'", folder, folder,
              folder);
     return system(command);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A linker in the place of lib/jit.c, so that run-time linking is tested anywhere: its "cubin"
+/* A linker in the place of lib/link/jit.c, so that run-time linking is tested anywhere: its "cubin"
  * is the text of its inputs.  It has state, so only one test at a time may use it. */
 #ifndef SHPOOL_TESTS_FAKE_JIT_H
 #define SHPOOL_TESTS_FAKE_JIT_H
@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "lib/jit.h"
+#include "lib/link/jit.h"
 
 #define FAKE_CUBIN_BYTES 4096u
 

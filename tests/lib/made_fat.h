@@ -5,7 +5,7 @@
 
 #include "tests/unit.h"
 
-#include "lib/fat.h"
+#include "lib/link/fat.h"
 
 #define MADE_FAT_BYTES 2048u
 

@@ -31,7 +31,6 @@ static inline int register_fakes(void **state)
 {
     size_t count = 0;
 
-    (void)state;
     fakes[count++] = fake_allocator("t_thread", SHPOOL_SCOPE_THREAD, ALL_CAPS);
     fakes[count++] = fake_allocator("t_group", SHPOOL_SCOPE_GROUP, ALL_CAPS);
     fakes[count++] = fake_allocator("t_block", SHPOOL_SCOPE_BLOCK, ALL_CAPS);

@@ -133,7 +133,6 @@ static inline int trial_tear_down(void **state)
 {
     char command[2 * TRIAL_PATH_BYTES];
 
-    (void)state;
     shpool_set_message_handler(NULL, NULL);
     snprintf(command, sizeof(command), "rm -rf '%s'", trial_folder);
     return system(command);

@@ -28,7 +28,6 @@ static void expect_digest(const char *text, unsigned times, const char *expected
 
 static void test_digest_is_sha256(void **state)
 {
-    (void)state;
     expect_digest("abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     expect_digest("", 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     expect_digest("abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq", 1,
@@ -44,7 +43,6 @@ static void test_digest_of_every_length(void **state)
     char text[200];
     shpool_digest digest;
 
-    (void)state;
     memset(text, 'a', sizeof(text));
     for (size_t bytes = 0; bytes < sizeof(text); bytes++) {
         shpool_sha256 sha = shpool_sha256_begin();
@@ -67,7 +65,6 @@ static void test_digests_of_instructions_and_of_c(void **state)
     unsigned char text[1000];
     uint32_t seed = 1;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(text); i++) {
         seed = seed * 1664525u + 1013904223u;
         text[i] = (unsigned char)(seed >> 24);
@@ -92,7 +89,6 @@ static void test_digests_of_instructions_and_of_c(void **state)
 
 static void test_second_link_comes_from_memory(void **state)
 {
-    (void)state;
     link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
     link_text("c_one", "kernel", 90, SHPOOL_FROM_MEMORY);
     assert_int_equal(fake.loads, 1);
@@ -102,7 +98,6 @@ static void test_second_link_comes_from_memory(void **state)
 
 static void test_whatever_differs_is_linked_anew(void **state)
 {
-    (void)state;
     use_folder();
     link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
     link_text("c_one", "kernel", 80, SHPOOL_FROM_LINKER);
@@ -119,7 +114,6 @@ static void test_failures_are_not_kept(void **state)
     void *cubin;
     size_t bytes;
 
-    (void)state;
     use_folder();
     fake.broken = "complete";
     assert_int_equal(shpool_link("kernel", 6, "c_one", 90, &cubin, &bytes), SHPOOL_ERR_LINK);
@@ -131,7 +125,6 @@ static void test_memory_keeps_the_latest(void **state)
 {
     char text[32];
 
-    (void)state;
     for (unsigned i = 0; i < SHPOOL_MEMORY_ENTRIES; i++) {
         snprintf(text, sizeof(text), "kernel %u", i);
         link_text("c_one", text, 90, SHPOOL_FROM_LINKER);
@@ -151,7 +144,6 @@ static void test_memory_is_bounded_in_bytes(void **state)
     void *found = NULL;
     size_t count;
 
-    (void)state;
     assert_non_null(data);
     for (unsigned i = 0; i < 3; i++) {
         shpool_memory_put(&key[i], data, bytes);
@@ -172,7 +164,6 @@ static void test_another_process_finds_it_in_the_folder(void **state)
     char name[256];
     uint64_t bytes;
 
-    (void)state;
     use_folder();
     link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
     assert_int_equal(count_files(&bytes, name), 1);
@@ -189,7 +180,6 @@ static void test_another_linker_links_anew(void **state)
     char name[256];
     uint64_t bytes;
 
-    (void)state;
     use_folder();
     link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
     shpool_memory_clear();
@@ -208,7 +198,6 @@ static void test_without_a_folder_nothing_is_written(void **state)
     char name[256];
     uint64_t bytes;
 
-    (void)state;
     link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
     shpool_memory_clear();
     link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
@@ -222,7 +211,6 @@ static void test_folder_is_made_for_the_user_alone(void **state)
     struct stat info;
     uint64_t bytes;
 
-    (void)state;
     assert_int_equal(rmdir(folder), 0);
     use_folder();
     link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
@@ -262,7 +250,6 @@ static void test_folder_that_cannot_be_used_is_a_warning(void **state)
     char name[256];
     uint64_t bytes;
 
-    (void)state;
     assert_int_equal(setenv("SHPOOL_CACHE_DIR", "here/and/there", 1), 0);
     shpool_config_reload();
     expect_warning("must begin with /");
@@ -290,7 +277,6 @@ static void test_bad_bound_is_an_error(void **state)
     void *cubin;
     size_t bytes;
 
-    (void)state;
     assert_int_equal(setenv("SHPOOL_CACHE_BYTES", "much", 1), 0);
     shpool_config_reload();
     assert_int_equal(shpool_link("kernel", 6, "c_one", 90, &cubin, &bytes), SHPOOL_ERR_SPEC);

@@ -115,7 +115,6 @@ static void test_a_renamed_entry_is_another_ones(void **state)
     char name[256];
     uint64_t bytes;
 
-    (void)state;
     use_folder();
     link_text("c_one", "kernel 1", 90, SHPOOL_FROM_LINKER);
     assert_int_equal(count_files(&bytes, name), 1);
@@ -142,7 +141,6 @@ static void test_a_linked_folder_is_not_used(void **state)
     char name[256];
     uint64_t bytes;
 
-    (void)state;
     in_folder(target, "target");
     assert_int_equal(mkdir(target, 0700), 0);
     in_folder(path, "link");
@@ -167,7 +165,6 @@ static void test_a_folder_of_others_is_not_used(void **state)
     char name[256];
     uint64_t bytes;
 
-    (void)state;
     if (geteuid() != 0) {
         skip(); /* only root can give a folder away */
     }
@@ -186,7 +183,6 @@ static void test_files_of_others_are_not_read(void **state)
     char name[256];
     uint64_t bytes;
 
-    (void)state;
     if (geteuid() != 0) {
         skip(); /* only root can give a file away */
     }
@@ -226,7 +222,6 @@ static void test_least_recently_used_is_deleted_first(void **state)
     char name[256];
     uint64_t bytes;
 
-    (void)state;
     set_bound(3);
     link_number(1, SHPOOL_FROM_LINKER);
     link_number(2, SHPOOL_FROM_LINKER);
@@ -246,7 +241,6 @@ static void test_what_is_larger_than_the_bound_is_not_kept(void **state)
     char name[256];
     uint64_t bytes;
 
-    (void)state;
     set_bound(0);
     link_number(1, SHPOOL_FROM_LINKER);
     assert_int_equal(count_files(&bytes, name), 0);
@@ -260,7 +254,6 @@ static void test_what_is_cut_is_not_kept(void **state)
     char name[256];
     uint64_t bytes;
 
-    (void)state;
     use_folder();
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     (void)signal(SIGXFSZ, SIG_IGN);
@@ -281,7 +274,6 @@ static void test_a_lower_bound_holds_from_the_next_link_on(void **state)
     char name[256];
     uint64_t bytes;
 
-    (void)state;
     set_bound(3);
     link_number(1, SHPOOL_FROM_LINKER);
     link_number(2, SHPOOL_FROM_LINKER);
@@ -301,7 +293,6 @@ static void test_orphans_of_dead_writers_are_deleted(void **state)
     };
     char path[2 * PATH_BYTES];
 
-    (void)state;
     use_folder();
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(files); i++) {
         const struct timespec when = { time(NULL) - files[i].age, 0 };
@@ -386,7 +377,6 @@ static void test_a_crowd_of_processes_and_threads(void **state)
     uint64_t bytes;
     unsigned files;
 
-    (void)state;
     set_bound(CROWD_BOUND);
     for (unsigned i = 0; i < CROWD_PROCESSES; i++) {
         children[i] = fork();

@@ -40,7 +40,6 @@ static void test_variables_are_described_in_alphabetical_order(void **state)
     shpool_variable variable;
     size_t count = 0;
 
-    (void)state;
     while (shpool_variable_get(count, &variable) == SHPOOL_OK) {
         assert_true(strcmp(previous, variable.name) < 0);
         assert_int_equal(strncmp(variable.name, "SHPOOL_", 7), 0);
@@ -61,7 +60,6 @@ static void test_variable_has_the_value_of_the_process(void **state)
 {
     shpool_variable variable;
 
-    (void)state;
     set_environment("SHPOOL_ALLOCATOR", SHPOOL_DEFAULT_ALLOCATOR ":stats=1");
     assert_int_equal(shpool_variable_get(0, &variable), SHPOOL_OK);
     assert_string_equal(variable.name, "SHPOOL_ALLOCATOR");
@@ -73,7 +71,6 @@ static void test_environment_is_read_once(void **state)
 {
     shpool_pool pool;
 
-    (void)state;
     assert_int_equal(plan_default(&pool), SHPOOL_OK);
     assert_int_equal(setenv("SHPOOL_ALLOCATOR", "no_such_thing", 1), 0);
     assert_int_equal(plan_default(&pool), SHPOOL_OK);
@@ -84,7 +81,6 @@ static void test_empty_value_is_no_value(void **state)
 {
     shpool_pool pool;
 
-    (void)state;
     set_environment("SHPOOL_ALLOCATOR", "");
     set_environment("SHPOOL_LOG_LEVEL", "");
     assert_int_equal(plan_default(&pool), SHPOOL_OK);
@@ -97,7 +93,6 @@ static void test_bad_allocator_names_the_variable(void **state)
     static char value[4 * SHPOOL_SPEC_BYTES];
     shpool_pool pool;
 
-    (void)state;
     set_environment("SHPOOL_ALLOCATOR", "no_such_thing");
     assert_int_equal(plan_default(&pool), SHPOOL_ERR_NOT_FOUND);
     assert_detail("SHPOOL_ALLOCATOR");
@@ -123,7 +118,6 @@ static void test_bad_level_names_the_variable(void **state)
 {
     shpool_pool pool;
 
-    (void)state;
     set_environment("SHPOOL_LOG_LEVEL", "warning");
     assert_int_equal(shpool_config_log_level(SHPOOL_LEVEL_NONE), SHPOOL_LEVEL_NONE);
     assert_int_equal(plan_default(&pool), SHPOOL_ERR_SPEC);
@@ -137,7 +131,6 @@ static void test_levels(void **state)
 {
     static const char *const names[] = { "none", "error", "warn", "info" };
 
-    (void)state;
     set_environment("SHPOOL_LOG_LEVEL", "");
     assert_int_equal(shpool_config_log_level(SHPOOL_LEVEL_WARN), SHPOOL_LEVEL_WARN);
     for (int i = 0; i < 4; i++) {
@@ -152,7 +145,6 @@ static void test_unknown_variable_is_warned_of_once(void **state)
     heard got = { 0 };
     shpool_pool pool;
 
-    (void)state;
     shpool_set_message_handler(listen, &got);
     set_environment("SHPOOL_ALOCATOR", "x");
     assert_int_equal(plan_default(&pool), SHPOOL_OK);
@@ -169,7 +161,6 @@ static void test_many_unknown_variables_are_counted(void **state)
     shpool_pool pool;
     char name[128];
 
-    (void)state;
     shpool_set_message_handler(listen, &got);
     for (int i = 0; i < 10; i++) {
         snprintf(name, sizeof(name), "SHPOOL_X%d_%090d", i, 0);
@@ -211,7 +202,6 @@ static void test_messages_up_to_the_level_go_to_stderr(void **state)
 {
     char text[256];
 
-    (void)state;
     capture_stderr("none", text, sizeof(text));
     assert_string_equal(text, "");
     capture_stderr("error", text, sizeof(text));
@@ -247,7 +237,6 @@ static void say_the_first_words(void)
 
 static void test_the_first_message_knows_the_level(void **state)
 {
-    (void)state;
     assert_string_equal(first_words, "shpool: error: nothing was configured\n");
 }
 

@@ -2,7 +2,7 @@
 /* Which variables a cubin has, also of one that is cut or damaged. */
 #include "tests/unit.h"
 
-#include "lib/cubin.h"
+#include "lib/link/cubin.h"
 #include "made_cubin.h"
 
 static size_t count_of(const void *data, size_t bytes, char *names, size_t room)
@@ -31,7 +31,6 @@ static void finds(const char *name, uint16_t section, uint16_t at, size_t expect
 
 static void test_what_counts(void **state)
 {
-    (void)state;
     finds("counter", MADE_GLOBAL, 0, 1);
     finds("seeded", MADE_INIT, 0, 1);
     finds("weights", MADE_CONSTANT, 4, 1); /* no value: the host gives it one */
@@ -48,7 +47,6 @@ static void test_what_counts(void **state)
 /* Names as nvcc 13 makes them of a program that includes CUDA's C++ libraries. */
 static void test_names_of_cuda_are_known(void **state)
 {
-    (void)state;
     finds("_ZN40_INTERNAL_1217f8a2_4_v_cu_e2756fa1_171544cuda3std3__45__cpo5beginE", MADE_GLOBAL, 0,
           0);
     finds("__nv_static_31__1217f8a2_4_v_cu_e2756fa1_17154__ZN40_INTERNAL_1217f8a2_4_v_cu_e2756fa1_"
@@ -68,7 +66,6 @@ static void test_names_of_cuda_are_known(void **state)
 /* The program's own variables, whose names contain those of CUDA's. */
 static void test_names_like_those_are_not(void **state)
 {
-    (void)state;
     finds("_ZN2ns13cube_countersE", MADE_GLOBAL, 0, 1);
     finds("_ZN2ns11state_valueIN3cub17CUB_300001_SM_90010WarpReduceIiLi32EEEEE", MADE_GLOBAL, 0, 1);
     finds("_ZN6thrust5levelE", MADE_GLOBAL, 0, 1);
@@ -90,7 +87,6 @@ static void test_static_variables(void **state)
     const made_cubin cubin = make_cubin(&one, 1);
     char names[256];
 
-    (void)state;
     assert_int_equal(count_of(cubin.data, cubin.bytes, names, sizeof(names)), 1);
     assert_string_equal(names, "counter");
 }
@@ -104,7 +100,6 @@ static void test_constants_without_bytes(void **state)
     Elf64_Shdr section;
     char names[64];
 
-    (void)state;
     memcpy(&head, cubin.data, sizeof(head));
     memcpy(&section, cubin.data + head.e_shoff + MADE_CONSTANT * sizeof(section), sizeof(section));
     section.sh_type = SHT_NOBITS;
@@ -124,7 +119,6 @@ static void test_names_are_few(void **state)
     char names[256];
     size_t i;
 
-    (void)state;
     for (i = 0; i < 15; i++) {
         many[i] = (made_variable){ (i % 2 != 0) ? "odd" : "even", MADE_GLOBAL, 0 };
     }
@@ -143,7 +137,6 @@ static void test_cut_and_damaged(void **state)
     const made_cubin whole = make_cubin(some, 3);
     char names[256];
 
-    (void)state;
     for (size_t bytes = 0; bytes < whole.bytes; bytes++) {
         unsigned char *cut = malloc(bytes + 1);
 

@@ -5,7 +5,7 @@
 
 #include <sys/mman.h>
 
-#include "lib/cache.h"
+#include "lib/link/cache.h"
 #include "made_cubin.h"
 #include "made_fat.h"
 
@@ -24,7 +24,6 @@ static shpool_allocator anyones;
 
 static int set_up_group(void **state)
 {
-    (void)state;
     several = fake_allocator("j_several", SHPOOL_SCOPE_BLOCK, 0);
     several.lto_ir = &for_75;
     none_old = fake_allocator("j_none_old", SHPOOL_SCOPE_BLOCK, 0);
@@ -70,7 +69,6 @@ static void link_fails(const char *allocator, uint32_t arch, shpool_status expec
 
 static void test_newest_lto_ir_up_to_the_architecture_is_taken(void **state)
 {
-    (void)state;
     link_gives("j_several", 75, "-arch=sm_75 -lto kernel;ir75;");
     link_gives("j_several", 79, "-arch=sm_79 -lto kernel;ir75;");
     link_gives("j_several", 80, "-arch=sm_80 -lto kernel;ir80;");
@@ -81,7 +79,6 @@ static void test_newest_lto_ir_up_to_the_architecture_is_taken(void **state)
 
 static void test_lto_ir_for_newer_architectures_only_is_refused(void **state)
 {
-    (void)state;
     link_fails("j_none_old", 75, SHPOOL_ERR_UNSUPPORTED, "for sm_80 and newer");
     assert_detail("sm_75");
     assert_int_equal(fake.loads, 0);
@@ -89,7 +86,6 @@ static void test_lto_ir_for_newer_architectures_only_is_refused(void **state)
 
 static void test_linker_of_the_same_major_and_not_older_is_taken(void **state)
 {
-    (void)state;
     link_gives("j_several", 75, "-arch=sm_75 -lto kernel;ir75;");
     assert_int_equal(fake.major, 12);
     fake.cuda = 12090;
@@ -105,7 +101,6 @@ static void test_linker_of_the_same_major_and_not_older_is_taken(void **state)
 
 static void test_lto_ir_without_a_stamp_goes_to_any_linker(void **state)
 {
-    (void)state;
     fake.cuda = 12030;
     link_gives("j_anyones", 80, "-arch=sm_80 -lto kernel;ir;");
     assert_int_equal(fake.major, 0);
@@ -115,7 +110,6 @@ static void test_lto_ir_without_a_stamp_goes_to_any_linker(void **state)
 
 static void test_no_linker_is_an_error_with_its_reason(void **state)
 {
-    (void)state;
     fake.cuda = 0;
     link_fails("j_several", 100, SHPOOL_ERR_UNSUPPORTED, "no libnvJitLink, says the fake");
 }
@@ -130,7 +124,6 @@ static void test_each_step_that_fails_is_named(void **state)
         { "cubin", "failed at the cubin with result 8" },
     };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(steps); i++) {
         fake.broken = steps[i].step;
         link_fails("j_several", 101, SHPOOL_ERR_LINK, steps[i].detail);
@@ -210,7 +203,6 @@ static void test_inputs_that_are_cut_off_are_refused(void **state)
         { elf.data, elf.bytes, elf.bytes },
     };
 
-    (void)state;
     for (size_t form = 0; form < SHPOOL_ARRAY_COUNT(forms); form++) {
         assert_true(is_linked(forms[form].data, forms[form].bytes));
         for (size_t bytes = 4; bytes < forms[form].needed; bytes++) {
@@ -247,7 +239,6 @@ static void test_inputs_with_wrong_sizes_are_refused(void **state)
         { sections + 64 + 24, 8 }, { sections + 64 + 32, 8 },         /* its first section */
     };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fields); i++) {
         for (size_t k = 0; k < SHPOOL_ARRAY_COUNT(larger); k++) {
             made_fat damaged = whole;

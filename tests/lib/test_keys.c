@@ -12,7 +12,6 @@ static void test_without_a_key_the_detail_is_lost(void **state)
     shpool_pool pool;
     size_t count = 0;
 
-    (void)state;
     while ((count < PTHREAD_KEYS_MAX) && (pthread_key_create(&keys[count], NULL) == 0)) {
         assert_int_equal(pthread_setspecific(keys[count], &keys[count]), 0);
         count++;

@@ -16,7 +16,6 @@ static void test_architectures_are_found_by_every_name(void **state)
     uint32_t before = 0;
     size_t count = 0;
 
-    (void)state;
     for (; shpool_arch_get(count, &arch) == SHPOOL_OK; count++) {
         assert_true(arch.arch > before);
         before = arch.arch;
@@ -57,7 +56,6 @@ static void test_blocks_per_sm(void **state)
     shpool_pool pool = { .abi = SHPOOL_ABI };
     shpool_arch arch;
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(known); i++) {
         assert_int_equal(shpool_arch_find(known[i].arch, &arch), SHPOOL_OK);
         pool.block_threads = known[i].threads;
@@ -82,7 +80,6 @@ static void test_a_limit_is_kept_and_named(void **state)
     shpool_pool pool;
     const char *fits;
 
-    (void)state;
     assert_int_equal(shpool_arch_find("sm_86", &arch), SHPOOL_OK);
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
@@ -114,7 +111,6 @@ static void test_no_plan_exceeds_its_limit(void **state)
                            SHPOOL_ARRAY_COUNT(shared) * SHPOOL_ARRAY_COUNT(sizes) * 2 * 4 * 4;
     unsigned planned = 0;
 
-    (void)state;
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         for (uint32_t c = 0; c < cases; c++) {
             uint32_t at = c / 32;
@@ -197,7 +193,6 @@ static void test_a_request_that_no_pool_serves_is_refused(void **state)
     unsigned served  = 0;
     shpool_arch arch;
 
-    (void)state;
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
 
@@ -250,7 +245,6 @@ static void test_pools_fill_the_total(void **state)
     unsigned refused = 0;
     unsigned pooled  = 0;
 
-    (void)state;
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
 
@@ -295,7 +289,6 @@ static void test_one_size_or_the_other(void **state)
     shpool_config want = { .block_threads = 32, .payload_bytes = 1024, .total_bytes = 2048 };
     shpool_pool pool;
 
-    (void)state;
     assert_int_equal(shpool_plan(NULL, &want, &pool), SHPOOL_ERR_INVALID);
     assert_detail("both given");
     want.payload_bytes = 0;
@@ -332,7 +325,6 @@ static void test_aliases(void **state)
     shpool_pool pool;
     char spec[64];
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(pairs); i++) {
         int there = shpool_allocator_find(pairs[i][1], &allocator) == SHPOOL_OK;
 

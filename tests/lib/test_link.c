@@ -10,7 +10,6 @@ static shpool_allocator without_ir;
 
 static int register_fakes(void **state)
 {
-    (void)state;
     with_ir = fake_allocator("l_with", SHPOOL_SCOPE_BLOCK, 0);
     with_ir.lto_ir = &blob;
     without_ir = fake_allocator("l_without", SHPOOL_SCOPE_BLOCK, 0);
@@ -34,7 +33,6 @@ static void test_bad_arguments(void **state)
     void *cubin = (void *)1;
     size_t bytes = 1;
 
-    (void)state;
     link_fails(NULL, 1, "l_with", 90, SHPOOL_ERR_INVALID);
     link_fails(garbage, 0, "l_with", 90, SHPOOL_ERR_INVALID);
     link_fails(garbage, 1, NULL, 90, SHPOOL_ERR_INVALID);
@@ -51,7 +49,6 @@ static void test_bad_arguments(void **state)
 
 static void test_allocator_without_lto_ir(void **state)
 {
-    (void)state;
     link_fails(garbage, sizeof(garbage), "l_without", 90, SHPOOL_ERR_UNSUPPORTED);
     assert_detail("no LTO-IR");
     without_ir.lto_ir = &empty_blob;
@@ -65,7 +62,6 @@ static void test_newer_lto_ir_is_for_newer_gpus(void **state)
     shpool_blob for_75 = { (const unsigned char *)garbage, sizeof(garbage), 13000, 75, &for_90 };
     shpool_allocator one = fake_allocator("l_newer", SHPOOL_SCOPE_BLOCK, 0);
 
-    (void)state;
     one.lto_ir = &for_75;
     for_90.newer = &for_75; /* a circle */
     assert_int_equal(shpool_register(&one), SHPOOL_ERR_INVALID);
@@ -88,7 +84,6 @@ static void test_lto_ir_is_that_for_the_architecture(void **state)
     const shpool_blob *spill = NULL;
     const shpool_blob *arena = NULL;
 
-    (void)state;
     one = fake_allocator("l_two", SHPOOL_SCOPE_BLOCK, 0);
     one.lto_ir = &for_75;
     assert_int_equal(shpool_register(&one), SHPOOL_OK);
@@ -116,7 +111,6 @@ static void test_garbage_is_refused(void **state)
     size_t bytes;
     shpool_status status = shpool_link(garbage, sizeof(garbage), "l_with", 90, &cubin, &bytes);
 
-    (void)state;
     assert_null(cubin);
     assert_int_equal(bytes, 0);
     if (status == SHPOOL_ERR_UNSUPPORTED) {
@@ -134,7 +128,6 @@ static void test_devices(void **state)
     size_t count = 1;
     shpool_status status = shpool_driver_devices(devices, 2, &count, &version);
 
-    (void)state;
     if (status != SHPOOL_OK) {
         assert_int_equal(count, 0);
         assert_int_equal(version, 0);
@@ -152,7 +145,6 @@ static void test_devices_refuses_null(void **state)
     uint32_t version;
     size_t count;
 
-    (void)state;
     assert_int_equal(shpool_driver_devices(NULL, 1, &count, &version), SHPOOL_ERR_INVALID);
     assert_int_equal(shpool_driver_devices(NULL, 0, NULL, &version), SHPOOL_ERR_INVALID);
     assert_int_equal(shpool_driver_devices(NULL, 0, &count, NULL), SHPOOL_ERR_INVALID);

@@ -54,7 +54,6 @@ static void link_loads(shpool_link_origin origin, unsigned finds)
 
 static void test_a_hit_loads_no_linker(void **state)
 {
-    (void)state;
     link_loads(SHPOOL_FROM_DISK, 0);
     fake.cuda = 0; /* nor does it miss one */
     link_loads(SHPOOL_FROM_DISK, 0);
@@ -62,7 +61,6 @@ static void test_a_hit_loads_no_linker(void **state)
 
 static void test_an_updated_linker_links_anew(void **state)
 {
-    (void)state;
     put_linker('a', LINKER_BYTES, 1001);
     fake.cuda = 12090;
     shpool_memory_clear();
@@ -76,7 +74,6 @@ static void test_an_updated_linker_links_anew(void **state)
 
 static void test_a_reinstalled_linker_is_asked_once(void **state)
 {
-    (void)state;
     put_linker('a', LINKER_BYTES, 1001);
     link_loads(SHPOOL_FROM_DISK, 1);
     link_loads(SHPOOL_FROM_DISK, 0);
@@ -84,7 +81,6 @@ static void test_a_reinstalled_linker_is_asked_once(void **state)
 
 static void test_a_linker_that_is_gone(void **state)
 {
-    (void)state;
     assert_int_equal(unlink(linker), 0);
     fake.cuda = 0;
     fake.path = NULL;
@@ -97,7 +93,6 @@ static void test_a_linker_that_is_gone(void **state)
 /* The user puts a newer one on the path; the older one is still where it was. */
 static void test_another_library_path_is_looked_at(void **state)
 {
-    (void)state;
     assert_int_equal(setenv("LD_LIBRARY_PATH", "/opt/newer", 1), 0);
     shpool_config_reload();
     link_loads(SHPOOL_FROM_DISK, 1);
@@ -111,7 +106,6 @@ static void test_another_library_path_is_looked_at(void **state)
 /* An update while a program runs: the file is the new one, the loaded linker the old one. */
 static void test_a_file_that_is_not_the_loaded_one_is_not_noted(void **state)
 {
-    (void)state;
     put_linker('b', LINKER_BYTES, 1001);
     fake.cuda = 12090;
     shpool_memory_clear();
@@ -127,7 +121,6 @@ static void test_a_loaded_library_is_known_by_its_file(void **state)
     shpool_jit jit = none;
     Dl_info info;
 
-    (void)state;
     assert_int_equal(found.version, 12080);
     assert_false(shpool_linker_is_unchanged(&found));
     assert_int_not_equal(dladdr(dlsym(RTLD_DEFAULT, "pthread_create"), &info), 0);

@@ -47,7 +47,6 @@ static void forget_all(void)
 
 static void test_a_detail_is_lost_alone(void **state)
 {
-    (void)state;
     sweep(fail_in_a_thread, forget_all, 1);
 }
 
@@ -109,7 +108,6 @@ static void empty_cache(void)
 
 static void test_links(void **state)
 {
-    (void)state;
     use_folder();
     sweep(link_all, empty_cache, 12);
 }
@@ -128,7 +126,6 @@ static void link_badly(void)
 
 static void test_links_that_fail(void **state)
 {
-    (void)state;
     sweep(link_badly, shpool_memory_clear, 2);
 }
 
@@ -164,7 +161,6 @@ static void test_pools(void **state)
 {
     char spec[3 * PATH_BYTES];
 
-    (void)state;
     pool_spec = SHPOOL_DEFAULT_ALLOCATOR;
     sweep(open_and_close, nothing, 0);
     pool_spec = SHPOOL_DEFAULT_ALLOCATOR ":stats=1,check=1,spill=arena";
@@ -197,7 +193,6 @@ static void find_while_it_fails(void)
 
 static void test_plugins(void **state)
 {
-    (void)state;
     trial_compile("a.so", "trial_a", "");
     trial_use(trial_folder);
     sweep(find_while_it_fails, shpool_registry_reset, 3);
@@ -228,7 +223,6 @@ static void ask_while_it_fails(void)
 
 static void test_questions_about_plugins(void **state)
 {
-    (void)state;
     trial_compile("a.so", "trial_a", "");
     trial_use(trial_folder);
     sweep(ask_while_it_fails, shpool_registry_reset, 6);
@@ -253,7 +247,6 @@ static void register_while_it_fails(void)
 
 static void test_registrations(void **state)
 {
-    (void)state;
     trial_compile("a.so", "trial_a", "");
     trial_use(trial_folder);
     sweep(register_while_it_fails, shpool_registry_reset, 3);
@@ -286,7 +279,6 @@ static void send_three(void)
 
 static void test_messages_are_lost_alone(void **state)
 {
-    (void)state;
     shpool_set_message_handler(count_messages, NULL);
     sweep(send_three, nothing, 3);
     shpool_set_message_handler(NULL, NULL);

@@ -88,7 +88,6 @@ static void test_own_allocator_is_opened_by_name_and_runs(void **state)
 {
     own_run run;
 
-    (void)state;
     run_own("own", &run);
     shpool_simt_close(&run.pool);
 }
@@ -98,7 +97,6 @@ static void test_own_allocator_has_statistics_for_nothing(void **state)
     shpool_report_data report;
     own_run run;
 
-    (void)state;
     run_own("own:stats=1", &run);
     assert_int_equal(shpool_simt_report(&run.pool, &report), SHPOOL_OK);
     assert_int_equal(report.blocks, 5);
@@ -115,7 +113,6 @@ static void test_own_allocator_refuses_what_it_did_not_declare(void **state)
     const shpool_config want = { .block_threads = THREADS, .payload_bytes = 4096 };
     shpool_pool pool;
 
-    (void)state;
     assert_int_equal(shpool_simt_open("own:check=1", &want, &pool), SHPOOL_ERR_UNSUPPORTED);
     assert_int_equal(shpool_simt_open("own:alignment=64", &want, &pool), SHPOOL_ERR_UNSUPPORTED);
 }

@@ -68,7 +68,6 @@ static void test_random_geometries(void **state)
     unsigned planned = 0;
     unsigned refused = 0;
 
-    (void)state;
     for (unsigned round = 0; round < 20000; round++) {
         const char *name = names[next_random(&seed) % SHPOOL_ARRAY_COUNT(names)];
         const shpool_allocator *allocator;
@@ -99,7 +98,6 @@ static void test_builtins_with_random_geometries(void **state)
 {
     uint32_t seed = 54321;
 
-    (void)state;
     for (unsigned round = 0; round < 5000; round++) {
         size_t index = next_random(&seed) % (shpool_allocator_count() - SHPOOL_ARRAY_COUNT(fakes));
         const shpool_allocator *allocator = shpool_allocator_get(index);
@@ -121,7 +119,6 @@ static void test_layouts_never_give_less_for_more(void **state)
 {
     const size_t builtins = shpool_allocator_count() - SHPOOL_ARRAY_COUNT(fakes);
 
-    (void)state;
     for (size_t i = 0; i < builtins; i++) {
         for (uint32_t alignment = 16; alignment <= SHPOOL_MAX_ALIGNMENT; alignment *= 2) {
             uint32_t before = 0;

@@ -55,7 +55,6 @@ static void test_plugin_is_selected_and_runs(void **state)
     simt_result result;
     shpool_pool pool;
 
-    (void)state;
     trial_compile_own("own.so");
     assert_int_equal(setenv("SHPOOL_ALLOCATOR", "own:stats=1", 1), 0);
     trial_use(trial_folder);
@@ -77,7 +76,6 @@ static void test_plugin_is_selected_and_runs(void **state)
 
 static void test_plugins_come_in_the_order_of_their_names(void **state)
 {
-    (void)state;
     trial_compile("20.so", "trial_a", "");
     trial_compile("10.so", "trial_b", "");
     trial_compile("15.so", "trial_c", "");
@@ -95,7 +93,6 @@ static void test_path_has_folders_and_files(void **state)
 {
     char path[6 * TRIAL_PATH_BYTES];
 
-    (void)state;
     trial_compile("a.so", "trial_a", "");
     trial_compile("b.plugin", "trial_b", "");
     snprintf(path, sizeof(path), ":%s/b.plugin::%s:%s/a.so:%s", trial_folder, trial_folder,
@@ -109,7 +106,6 @@ static void test_path_has_folders_and_files(void **state)
 
 static void test_wrong_abi_is_refused(void **state)
 {
-    (void)state;
     trial_compile("abi.so", "trial_a", "#define ABI (SHPOOL_ABI + 7)\n");
     trial_use(trial_folder);
     expect_refused("abi.so", "built with ABI 9");
@@ -118,7 +114,6 @@ static void test_wrong_abi_is_refused(void **state)
 
 static void test_other_size_is_refused(void **state)
 {
-    (void)state;
     trial_compile("size.so", "trial_a", "#define BYTES 8\n");
     trial_use(trial_folder);
     expect_refused("size.so", "ABI 2 and 8 bytes");
@@ -126,7 +121,6 @@ static void test_other_size_is_refused(void **state)
 
 static void test_other_copy_of_the_library_is_refused(void **state)
 {
-    (void)state;
     trial_compile("copy.so", "trial_a", "#define LIBRARY NULL\n");
     trial_use(trial_folder);
     expect_refused("copy.so", "another copy of libshpool");
@@ -134,7 +128,6 @@ static void test_other_copy_of_the_library_is_refused(void **state)
 
 static void test_no_allocator_is_refused(void **state)
 {
-    (void)state;
     trial_compile("none.so", "trial_a", "#define COUNT 0\n");
     trial_use(trial_folder);
     expect_refused("none.so", "lists no allocator");
@@ -142,7 +135,6 @@ static void test_no_allocator_is_refused(void **state)
 
 static void test_bad_descriptor_is_refused(void **state)
 {
-    (void)state;
     trial_compile("scope.so", "trial_a", "#define SCOPE 9\n");
     trial_use(trial_folder);
     expect_refused("scope.so", "\"trial_a\" has scope 9");
@@ -150,7 +142,6 @@ static void test_bad_descriptor_is_refused(void **state)
 
 static void test_other_shared_object_is_refused(void **state)
 {
-    (void)state;
     trial_compile_text("other.so", "int nothing;\n");
     trial_use(trial_folder);
     expect_refused("other.so", "no symbol shpool_plugin");
@@ -158,7 +149,6 @@ static void test_other_shared_object_is_refused(void **state)
 
 static void test_other_file_is_refused(void **state)
 {
-    (void)state;
     trial_write("text.so", "this is no shared object, and long enough for the loader to see that");
     trial_use(trial_folder);
     expect_refused("text.so", "not a 64-bit ELF file");
@@ -170,7 +160,6 @@ static void test_file_that_is_cut_off_is_refused(void **state)
     char path[2 * TRIAL_PATH_BYTES];
     struct stat whole;
 
-    (void)state;
     trial_compile("cut.so", "trial_a", "");
     trial_path(path, "cut.so");
     assert_int_equal(stat(path, &whole), 0);
@@ -186,7 +175,6 @@ static void test_fifo_is_refused(void **state)
 {
     char path[2 * TRIAL_PATH_BYTES];
 
-    (void)state;
     trial_path(path, "fifo.so");
     assert_int_equal(mkfifo(path, 0700), 0);
     alarm(300);
@@ -199,7 +187,6 @@ static void test_fifo_is_refused(void **state)
 
 static void test_missing_function_is_refused(void **state)
 {
-    (void)state;
     trial_compile("unresolved.so", "trial_a",
                   "int trial_no_such_function(void);\n"
                   "int trial_call(void);\n"
@@ -212,7 +199,6 @@ static void test_dangling_link_is_refused(void **state)
 {
     char path[2 * TRIAL_PATH_BYTES];
 
-    (void)state;
     trial_path(path, "gone.so");
     assert_int_equal(symlink("/no/such/file", path), 0);
     trial_use(trial_folder);
@@ -223,7 +209,6 @@ static void test_taken_names_are_refused_whole(void **state)
 {
     const shpool_allocator *found;
 
-    (void)state;
     trial_compile("1.so", "trial_a", "");
     trial_compile("2.so", "trial_b", "#define SECOND trial_a\n");
     trial_compile("3.so", SHPOOL_DEFAULT_ALLOCATOR, "");
@@ -242,7 +227,6 @@ static void test_program_cannot_take_a_plugins_name(void **state)
 {
     static shpool_allocator fake;
 
-    (void)state;
     trial_compile("a.so", "trial_a", "");
     trial_use(trial_folder);
     fake = fake_allocator("trial_a", SHPOOL_SCOPE_BLOCK, 0);
@@ -258,7 +242,6 @@ static void test_places_that_are_not_searched(void **state)
     char path[2 * TRIAL_PATH_BYTES];
     char *longer;
 
-    (void)state;
     trial_compile("a.so", "trial_a", "");
     trial_use("plugins");
     expect_refused("plugins", "begins with /");
@@ -290,7 +273,6 @@ static void test_places_that_are_not_searched(void **state)
 /* Calls that a plugin makes while it is loaded must not wait until it is loaded. */
 static void test_constructor_may_use_the_registry(void **state)
 {
-    (void)state;
     trial_compile("eager.so", "trial_a",
                   "__attribute__((constructor)) static void early(void)\n"
                   "{\n"
@@ -320,7 +302,6 @@ static void test_many_threads_begin_at_once(void **state)
 {
     pthread_t threads[CROWD];
 
-    (void)state;
     trial_compile("a.so", "trial_a", "");
     trial_compile("b.so", "trial_b", "");
     trial_compile("c.so", "trial_a", "");

@@ -16,7 +16,6 @@ static void expect_refused(const shpool_allocator *allocator, shpool_status expe
 
 static void test_builtins_are_sound(void **state)
 {
-    (void)state;
     assert_true(shpool_allocator_count() >= 1);
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
@@ -39,7 +38,6 @@ static void test_default_is_there(void **state)
 {
     const shpool_allocator *found = NULL;
 
-    (void)state;
     assert_int_equal(shpool_allocator_find(SHPOOL_DEFAULT_ALLOCATOR, &found), SHPOOL_OK);
 }
 
@@ -47,7 +45,6 @@ static void test_find_refuses_null(void **state)
 {
     const shpool_allocator *found = (const shpool_allocator *)1;
 
-    (void)state;
     assert_int_equal(shpool_allocator_find(NULL, &found), SHPOOL_ERR_INVALID);
     assert_null(found);
     assert_int_equal(shpool_allocator_find("bitmap", NULL), SHPOOL_ERR_INVALID);
@@ -57,7 +54,6 @@ static void test_unknown_name_lists_every_name(void **state)
 {
     const shpool_allocator *found = (const shpool_allocator *)1;
 
-    (void)state;
     assert_int_equal(shpool_allocator_find("nothing_like_it", &found), SHPOOL_ERR_NOT_FOUND);
     assert_null(found);
     assert_detail("\"nothing_like_it\"");
@@ -72,7 +68,6 @@ static void test_find_is_exact(void **state)
     static const char *const others[] = { "", "BITMAP", "bitmap ", "bitmap:check=1", "bitma" };
     const shpool_allocator *found;
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(others); i++) {
         assert_int_equal(shpool_allocator_find(others[i], &found), SHPOOL_ERR_NOT_FOUND);
     }
@@ -84,7 +79,6 @@ static void test_register_then_find(void **state)
     const shpool_allocator *found;
     size_t count = shpool_allocator_count();
 
-    (void)state;
     fake = fake_allocator("registered_one", SHPOOL_SCOPE_BLOCK, 0);
     assert_int_equal(shpool_register(&fake), SHPOOL_OK);
     assert_int_equal(shpool_allocator_count(), count + 1);
@@ -107,7 +101,6 @@ static void test_register_refuses_bad_names(void **state)
         "a23456789_123456789_123456789_12", "all", "default", "none",
     };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(bad); i++) {
         shpool_allocator fake = fake_allocator(bad[i], SHPOOL_SCOPE_BLOCK, 0);
 
@@ -119,7 +112,6 @@ static void test_register_takes_the_longest_name(void **state)
 {
     static shpool_allocator fake;
 
-    (void)state;
     fake = fake_allocator("a23456789_123456789_123456789_1", SHPOOL_SCOPE_BLOCK, 0);
     assert_int_equal(strlen(fake.name), SHPOOL_NAME_BYTES - 1);
     assert_int_equal(shpool_register(&fake), SHPOOL_OK);
@@ -129,7 +121,6 @@ static void test_register_refuses_builtin_name(void **state)
 {
     shpool_allocator fake = fake_allocator(shpool_allocator_get(0)->name, SHPOOL_SCOPE_BLOCK, 0);
 
-    (void)state;
     expect_refused(&fake, SHPOOL_ERR_UNSUPPORTED, "taken");
 }
 
@@ -137,7 +128,6 @@ static void test_register_refuses_missing_parts(void **state)
 {
     shpool_allocator fake = fake_allocator("incomplete", SHPOOL_SCOPE_BLOCK, 0);
 
-    (void)state;
     expect_refused(NULL, SHPOOL_ERR_INVALID, "NULL");
     fake.layout = NULL;
     expect_refused(&fake, SHPOOL_ERR_INVALID, "layout");
@@ -157,7 +147,6 @@ static void test_register_refuses_half_a_group(void **state)
     shpool_allocator fake;
     shpool_table table;
 
-    (void)state;
     assert_int_equal(shpool_allocator_find("bitmap", &bitmap), SHPOOL_OK);
     fake = *bitmap;
     table = *bitmap->simt[0];
@@ -181,7 +170,6 @@ static void test_register_refuses_other_abi(void **state)
     shpool_allocator fake = fake_allocator("other_abi", SHPOOL_SCOPE_BLOCK, 0);
     shpool_table table = { .abi = SHPOOL_ABI + 1, .bytes = sizeof(table) };
 
-    (void)state;
     fake.simt[1] = &table;
     expect_refused(&fake, SHPOOL_ERR_ABI, "simt[1]");
     fake.simt[1] = NULL;
@@ -211,7 +199,6 @@ static void test_register_refuses_table_without_function(void **state)
     };
     const shpool_table *whole = shpool_allocator_get(0)->simt[1];
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(functions); i++) {
         shpool_allocator fake = fake_allocator("half_a_table", SHPOOL_SCOPE_BLOCK, 0);
         shpool_table table = *whole;
@@ -226,7 +213,6 @@ static void test_register_refuses_table_without_function(void **state)
 
 static void test_name_id_is_fnv1a(void **state)
 {
-    (void)state;
     assert_int_equal(shpool_name_id(NULL), 0);
     assert_int_equal(shpool_name_id(""), 0x811c9dc5u);
     assert_int_equal(shpool_name_id("a"), 0xe40c292cu);
@@ -256,7 +242,6 @@ static void test_full_registry_refuses_more(void **state)
     pthread_t thread[2];
     shpool_allocator fake = fake_allocator("one_too_many", SHPOOL_SCOPE_BLOCK, 0);
 
-    (void)state;
     for (size_t i = 0; i < FILLERS; i++) {
         snprintf(filler_names[i], sizeof(filler_names[i]), "filler_%zu", i);
         fillers[i] = fake_allocator(filler_names[i], SHPOOL_SCOPE_THREAD, 0);

@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <sys/wait.h>
 
-#include "lib/cache.h"
+#include "lib/link/cache.h"
 #include "made_cubin.h"
 #include "made_fat.h"
 #include "memory_trial.h"
@@ -42,7 +42,6 @@ static made_row row_of(uint16_t kind)
 
 static int set_up_group(void **state)
 {
-    (void)state;
     plain = fake_allocator("r_plain", SHPOOL_SCOPE_BLOCK, 0);
     plain.lto_ir = &plain_blob;
     with_lto = fake_allocator("r_lto", SHPOOL_SCOPE_BLOCK, 0);
@@ -124,7 +123,6 @@ static void test_memory_that_runs_out(void **state)
 {
     const shpool_allocator *found;
 
-    (void)state;
     relink_with_little(); /* the row and the pool are made */
     assert_int_equal(shpool_allocator_find(NULL, &found), SHPOOL_ERR_INVALID); /* and the detail */
     sweep(relink_with_little, shpool_memory_clear, 6);
@@ -145,7 +143,6 @@ static void test_table(void **state)
 {
     const made_row row = row_of(KIND_CODE);
 
-    (void)state;
     assert_int_equal(relink(&row, "r_plain"), SHPOOL_OK);
     /* the magic begins with P, and no -lto */
     assert_memory_equal(fake.given, "-arch=sm_90 -maxrregcount=32 P", 30);
@@ -166,7 +163,6 @@ static void test_options(void **state)
     static shpool_blob blob = { NULL, 0, 12080, 75, NULL };
     made_row fat = { .bytes = 0 };
 
-    (void)state;
     assert_int_equal(relink(&kernels, "r_lto"), SHPOOL_OK);
     assert_memory_equal(fake.given, "-arch=sm_90 -lto P", 18);
     made_put_fat(&fat, KIND_LTO, NULL, "lto code");
@@ -189,7 +185,6 @@ static void test_parts(void **state)
 {
     const made_row row = row_of(KIND_LTO);
 
-    (void)state;
     assert_int_equal(relink(&row, "r_plain:binding=table"), SHPOOL_OK);
     assert_int_equal(given("kernel_1"), 1);
     assert_int_equal(given("kernel_2"), 1);
@@ -203,7 +198,6 @@ static void test_inlined(void **state)
     const made_row row = row_of(KIND_LTO);
     const made_row without = row_of(KIND_CODE);
 
-    (void)state;
     assert_int_equal(relink(&without, "r_lto:binding=linked"), SHPOOL_ERR_UNSUPPORTED);
     assert_detail("cannot be inlined");
 #if HAVE_LTO_IR
@@ -224,7 +218,6 @@ static void test_inlined(void **state)
 
 static void test_binding_is_chosen(void **state)
 {
-    (void)state;
     assert_int_equal(pool_of("r_lto").binding, SHPOOL_BINDING_TABLE);
     setenv("SHPOOL_BINDING", "linked", 1);
     shpool_config_reload();
@@ -252,7 +245,6 @@ static void test_refused(void **state)
     void *made;
     size_t bytes;
 
-    (void)state;
     assert_int_equal(relink(&empty, "r_lto"), SHPOOL_ERR_UNSUPPORTED);
     assert_detail("-rdc=true");
     memset(row.data, 0, 4); /* no magic: the first is skipped */
@@ -281,7 +273,6 @@ static void test_variables(void **state)
     static const made_variable some[] = { { "counter", MADE_GLOBAL, 0 }, { "seed", MADE_INIT, 0 } };
     const made_row row = row_of(KIND_CODE);
 
-    (void)state;
     cubin = make_cubin(some, 2);
     fake.cubin_bytes = cubin.bytes;
     assert_int_equal(relink(&row, "r_lto"), SHPOOL_ERR_UNSUPPORTED);
@@ -330,7 +321,6 @@ static void test_threads_join_once(void **state)
     shpool_pool pool = pool_of("r_plain");
     pthread_t thread[THREADS];
 
-    (void)state;
     alarm(300); /* a lock that is never released would stop the test */
     fake.pause_us = 20000;
     for (int i = 0; i < THREADS; i++) {
@@ -364,7 +354,6 @@ static void test_a_child_relinks(void **state)
     void *done;
     pid_t child;
 
-    (void)state;
     fake.pause_us = 300000;
     assert_int_equal(pthread_create(&thread, NULL, relink_one, &pool), 0);
     while (loads == 0) { /* the thread is at the linker, with the lock */
@@ -396,7 +385,6 @@ static void test_damaged_rows(void **state)
     const made_row whole = row_of(KIND_LTO);
     const shpool_pool pool = pool_of("r_plain");
 
-    (void)state;
     for (size_t i = 0; i < whole.bytes; i++) {
         for (unsigned value = 0; value < 256; value += 85) {
             unsigned char *row = malloc(whole.bytes);

@@ -18,7 +18,6 @@ static void test_name_alone(void **state)
 {
     shpool_spec spec;
 
-    (void)state;
     assert_int_equal(shpool_spec_parse("spec", "bitmap", &spec), SHPOOL_OK);
     assert_int_equal(spec.layers, 1);
     assert_string_equal(spec.layer[0].name, "bitmap");
@@ -29,7 +28,6 @@ static void test_layers_keys_and_values(void **state)
 {
     shpool_spec spec;
 
-    (void)state;
     assert_int_equal(shpool_spec_parse("spec", "cache:bytes=4K,x_1=/a.b-c|stats|base:size=7",
                                        &spec), SHPOOL_OK);
     assert_int_equal(spec.layers, 3);
@@ -47,7 +45,6 @@ static void test_layers_keys_and_values(void **state)
 
 static void test_bad_specs_give_column_and_reason(void **state)
 {
-    (void)state;
     expect_bad("", "it ends at column 1, but a name");
     expect_bad("Bitmap", "'B' at column 1");
     expect_bad("9bitmap", "'9' at column 1");
@@ -79,7 +76,6 @@ static void test_limits(void **state)
     char text[2 * SHPOOL_SPEC_BYTES];
     shpool_spec spec;
 
-    (void)state;
     memset(text, 0, sizeof(text));
     memset(text, 'a', SHPOOL_NAME_BYTES - 1);
     assert_int_equal(shpool_spec_parse("spec", text, &spec), SHPOOL_OK);
@@ -107,7 +103,6 @@ static void test_origin_is_in_the_detail(void **state)
 {
     shpool_spec spec;
 
-    (void)state;
     assert_int_equal(shpool_spec_parse("SHPOOL_ALLOCATOR", "?", &spec), SHPOOL_ERR_SPEC);
     assert_detail("SHPOOL_ALLOCATOR \"?\"");
 }
@@ -118,7 +113,6 @@ static void test_random_texts(void **state)
     static const char alphabet[] = "abz_09:|,=K \xff";
     uint32_t seed = 1;
 
-    (void)state;
     for (unsigned round = 0; round < 200000; round++) {
         char text[24];
         shpool_spec spec;
@@ -159,7 +153,6 @@ static void test_numbers(void **state)
     };
     uint64_t value;
 
-    (void)state;
     expect_number("0", 0, 0);
     expect_number("0007", 0, 7);
     expect_number("64K", 1, 65536);

@@ -24,14 +24,12 @@ static void test_version_is_major_minor_patch(void **state)
     unsigned part[3];
     char rest;
 
-    (void)state;
     assert_int_equal(sscanf(shpool_version(), "%u.%u.%u%c", &part[0], &part[1], &part[2], &rest),
                      3);
 }
 
 static void test_strerror_names_every_status_differently(void **state)
 {
-    (void)state;
     for (int a = SHPOOL_ERR_CAPTURE; a <= SHPOOL_OK; a++) {
         assert_non_null(shpool_strerror((shpool_status)a));
         assert_string_not_equal(shpool_strerror((shpool_status)a), "unknown status");
@@ -55,7 +53,6 @@ static void test_last_error_is_empty_before_the_first_failure_of_a_thread(void *
     pthread_t thread;
     void *result = (void *)"no result";
 
-    (void)state;
     shpool_error(SHPOOL_ERR_INVALID, "of this thread");
     assert_int_equal(pthread_create(&thread, NULL, read_fresh_detail, NULL), 0);
     assert_int_equal(pthread_join(thread, &result), 0);
@@ -65,7 +62,6 @@ static void test_last_error_is_empty_before_the_first_failure_of_a_thread(void *
 
 static void test_error_returns_the_status_and_formats(void **state)
 {
-    (void)state;
     assert_int_equal(shpool_error(SHPOOL_ERR_LINK, "%s %d", "number", 7), SHPOOL_ERR_LINK);
     assert_string_equal(shpool_last_error(), "number 7");
     shpool_error(SHPOOL_ERR_LINK, "again: %s", shpool_last_error());
@@ -76,7 +72,6 @@ static void test_error_cuts_what_is_too_long(void **state)
 {
     static char text[2 * SHPOOL_ERROR_BYTES];
 
-    (void)state;
     memset(text, 'x', sizeof(text) - 1);
     shpool_error(SHPOOL_ERR_LINK, "%s", text);
     assert_int_equal(strlen(shpool_last_error()), SHPOOL_ERROR_BYTES - 1);
@@ -84,7 +79,6 @@ static void test_error_cuts_what_is_too_long(void **state)
 
 static void test_success_leaves_the_detail_alone(void **state)
 {
-    (void)state;
     shpool_error(SHPOOL_ERR_LINK, "earlier");
     assert_int_equal(shpool_fits(SHPOOL_ABI, SHPOOL_ABI), SHPOOL_OK);
     assert_string_equal(shpool_last_error(), "earlier");
@@ -92,7 +86,6 @@ static void test_success_leaves_the_detail_alone(void **state)
 
 static void test_fits_gives_all_three_numbers_and_what_to_rebuild(void **state)
 {
-    (void)state;
     assert_int_equal(shpool_fits(SHPOOL_ABI, SHPOOL_ABI + 41), SHPOOL_ERR_ABI);
     assert_detail("headers have ABI 2");
     assert_detail("libshpool_device.a ABI 43");
@@ -116,7 +109,6 @@ static void test_texts_do_not_control_the_terminal(void **state)
     const shpool_allocator *found;
     heard last = { .count = 0 };
 
-    (void)state;
     shpool_set_message_handler(listen, &last);
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(table); i++) {
         (void)shpool_error(SHPOOL_ERR_INVALID, "%s", table[i].text);
@@ -143,7 +135,6 @@ static void test_failures_reach_the_receiver(void **state)
 {
     heard got = { 0 };
 
-    (void)state;
     shpool_set_message_handler(listen, &got);
     shpool_error(SHPOOL_ERR_LINK, "broken");
     assert_int_equal(got.count, 1);
@@ -169,7 +160,6 @@ static void test_receiver_that_fails_ends_and_keeps_the_detail(void **state)
 {
     unsigned calls = 0;
 
-    (void)state;
     shpool_set_message_handler(fail_in_receiver, &calls);
     shpool_error(SHPOOL_ERR_LINK, "the cause");
     assert_int_equal(calls, 1);

@@ -154,6 +154,7 @@ arena_believes_any_mark|pools/test_arena|plain|test_void*|not so: |allocators/ar
 arena_keeps_a_dead_top|pools/test_arena|plain|test_*|not so: |allocators/arena/arena.h|/^SIMT_FN.*shpool_arena_back(/,/^}/s/if ((entry & SHPOOL_ARENA_HOLE) != 0) .*/if (0) {/
 arena_unlocks_relaxed|pools/test_lock|tsan|test_every_schedule_of_two*|data race|allocators/arena/arena.h|s/SHPOOL_ARENA_LOCK, 0, SIMT_RELEASE)/SHPOOL_ARENA_LOCK, 0, SIMT_RELAXED)/
 base_is_not_aligned|pools/test_geometry|plain|test_plans*|not so: |include/shpool/heap.h|/^SIMT_FN shpool_heap shpool_init(/,/^}/s/shpool_aligned_start(pool, simt_to_shared(base))/simt_to_shared(base)/
+option_words_count_from_nothing|lib/test_plan|plain|test_spec_wins*|!=|lib/options.c|s/row->low + (uint64_t)position/(uint64_t)position/
 plan_without_slack|pools/test_geometry|plain|test_plans*|fault: |lib/plan.c|s/return SHPOOL_SLACK_BYTES(pool->alignment) + /return /
 refusal_without_a_reason|pools/test_report|plain|test_every*|refusals|include/shpool/heap.h|s/^        heap.view.flags .= reason << SHPOOL_FLAG_REFUSED_SHIFT;.*//
 overflow_is_silent|pools/test_spill|plain|test_both*|!=|include/shpool/family.h|s/^        bytes = ~(size_t)0;/        return NULL;/
@@ -190,10 +191,10 @@ group_follows_damage|pools/test_stray_calls|plain|test_while_groups*|seed [0-9]*
 marks_of_a_damaged_pool|pools/test_stray_calls|plain|test_between_marks|seed [0-9]*: pool|include/shpool/impl/report/instrument.h|s/if (before.broken != 0) {/if (0) {/
 freed_without_poison|pools/test_checked|plain|test_what_was_freed*|not so: |include/shpool/impl/report/zones.h|s/shpool_zone_poison(user, addr + usable);//
 best_fit_takes_the_first|pools/test_policy|plain|test_which*|not so: |include/shpool/impl/heap/boundary_tags.h|s/if (!best .. (size == need)) {/if (1) {/
-torn_entry_is_believed|lib/test_cache_disk|plain|test_damaged_files*|difference\|!=|lib/cache_disk.c|s/if (memcmp(&found, &header.digest, sizeof(found)) != 0)/if (0)/
-entry_of_another_key|lib/test_cache_disk|plain|test_a_renamed*|difference\|!=|lib/cache_disk.c|s/(memcmp(&header->key, key, sizeof(.key)) == 0) .. //
-deletes_the_latest|lib/test_cache_disk|plain|test_least_recently*|!=|lib/cache_disk.c|s/a->used.tv_sec < b->used.tv_sec/a->used.tv_sec > b->used.tv_sec/;s/a->used.tv_nsec < b->used.tv_nsec/a->used.tv_nsec > b->used.tv_nsec/
-key_without_the_architecture|lib/test_cache|plain|test_whatever_differs*|difference\|!=|lib/link.c|s/^    add_part(&sha, &input->arch, .*//
+torn_entry_is_believed|lib/test_cache_disk|plain|test_damaged_files*|difference\|!=|lib/link/cache_disk.c|s/if (memcmp(&found, &header.digest, sizeof(found)) != 0)/if (0)/
+entry_of_another_key|lib/test_cache_disk|plain|test_a_renamed*|difference\|!=|lib/link/cache_disk.c|s/(memcmp(&header->key, key, sizeof(.key)) == 0) .. //
+deletes_the_latest|lib/test_cache_disk|plain|test_least_recently*|!=|lib/link/cache_disk.c|s/a->used.tv_sec < b->used.tv_sec/a->used.tv_sec > b->used.tv_sec/;s/a->used.tv_nsec < b->used.tv_nsec/a->used.tv_nsec > b->used.tv_nsec/
+key_without_the_architecture|lib/test_cache|plain|test_whatever_differs*|difference\|!=|lib/link/link.c|s/^    add_part(&sha, &input->arch, .*//
 locks_lost_in_fork|device/test_fork|plain|test_children*|!=|lib/lock.c|s/^    (void)pthread_atfork(.*//
 fork_while_the_driver_loads|device/test_fork|plain|test_a_child*|!=|lib/driver.c|s/if (atomic_load_explicit(&users, .*/if (atomic_load_explicit(\&ready, memory_order_relaxed)) {/
 plugin_of_another_abi|lib/test_plugin|plain|test_wrong_abi*|!=\|not in|lib/plugin.c|s/if ((info->abi != SHPOOL_ABI) .*/if (0) {/
@@ -218,7 +219,7 @@ after_malloc_gives_up|pools/test_after|plain|test_a_tile*|not so: |include/shpoo
 after_malloc_without_fence|pools/test_after|plain|test_no_copy*|after the last|include/shpool/after.h|s/^    simt_fence_async();$//
 bulk_store_without_fence|loadstore/test_paths|plain|test_shared_to_global|after the last|include/shpool/impl/wide.h|s/^    simt_fence_async(); .. as in.*//
 after_keeps_its_queue|pools/test_after|plain|test_the_queue*|not so: |include/shpool/after.h|s/^        shpool_free(after->heap, simt_from_shared(after->entries));$//
-stamp_not_compared|lib/test_join|plain|test_linker_of_the_same*|!=|lib/join.c|s/return (made == 0) .*/return 1;/
+stamp_not_compared|lib/test_join|plain|test_linker_of_the_same*|!=|lib/link/join.c|s/return (made == 0) .*/return 1;/
 random_without_rejection|device/test_array|plain|test_draws_that_would*|!=|device/arrays/random.c|s/while ((uint32_t)product < reject)/while (0)/
 random_over_another_number|device/test_array|plain|test_floats_are*|Assert\|not TRUE\|value ==|device/arrays/random.c|s/const double unit = 1.0 . 4294967296.0;/const double unit = 1.0 \/ 4294967295.0;/
 sort_forgets_signs_of_floats|device/test_array|plain|test_sorted*|sum|device/arrays/sort.c|s/(rule.is_float && (value & rule.sign)) . .value/0 ? ~value/
@@ -319,7 +320,7 @@ build_library() { # BUILD
     for file in "$src"/allocators/*/*.c; do
         compile $(cflags_of "$1") -MMD -c "$file" || return 1
     done
-    for file in "$src"/lib/*.c "$src"/coalesce/plan/escape.c "$src"/tests/pools/heap_model.c \
+    for file in "$src"/lib/*.c "$src"/lib/link/*.c "$src"/tests/pools/heap_model.c \
         "$src"/tests/device/fake/*.c "$src"/device/*.c "$src"/device/*/*.c; do
         compile $(cflags_of "$1") -c "$file" -o "$(object_of "$file")" || return 1
     done
@@ -344,7 +345,7 @@ build() { # PROGRAM BUILD FILE
         fi
     done) || return 1
     case $3 in
-    lib/*.c | device/*.c | device/*/*.c)
+    lib/*.c | lib/link/*.c | device/*.c | device/*/*.c)
         compile $(cflags_of "$2") -c "$tree/$3" -o "$tree/lib.o" || return 1
         ;;
     esac

@@ -123,7 +123,7 @@ static void check_points(const bench_options *options)
             FUZZ_EXPECT((point.payload_bytes == 0) != (point.total_bytes == 0));
             FUZZ_EXPECT(point.payload_bytes + point.total_bytes <= SHPOOL_MAX_SHARED);
         }
-        FUZZ_EXPECT(bench_workload_name(point.workload) != NULL);
+        FUZZ_EXPECT(bench_workload_at(point.workload)->name != NULL);
     }
 }
 

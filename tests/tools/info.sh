@@ -48,7 +48,7 @@ for name in $allocators; do
     says '^ threads  payload_bytes  pools ' show "$name"
 done
 says '^bins  *base  ' device
-says '^      capacity=BYTES  most idle bytes' device
+says '^    capacity=BYTES$' device
 says '^limit  *layer  ' device
 says '^shpool-info [0-9]' --version
 says '^usage: shpool-info' --help

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/internal.h"
-#include "coalesce/plan/escape.h"
+#include "lib/escape.h"
 #include "tools/input.h"
 #include "tools/json.h"
 #include "tools/options.h"
@@ -125,7 +125,7 @@ static int read_member(const bench_column *column, const json_t *from, void *rec
         if (!json_is_string(from)) {
             return 0;
         }
-        coalesce_escape(member, column->bytes, json_string_value(from),
+        shpool_escape(member, column->bytes, json_string_value(from),
                         json_string_length(from)); /* it will be printed */
         return 1;
     case BENCH_NAME: /* is only written */
@@ -183,7 +183,7 @@ static int is_ours(const char *path, const json_t *document)
     char          text[64];
 
     if ((kind == NULL) || (strcmp(kind, KIND) != 0)) {
-        coalesce_escape(text, sizeof(text), (kind != NULL) ? kind : "",
+        shpool_escape(text, sizeof(text), (kind != NULL) ? kind : "",
                         (kind != NULL) ? strlen(kind) : 0);
         tool_say("shpool-bench: %s: %s%s%s; a file that shpool-bench [block] --json=FILE "
                  "wrote is needed\n", path, (kind != NULL) ? "holds \"" : "has no member \"kind\"",
@@ -292,7 +292,7 @@ static json_t *load(const char *path)
             json_decref(document);
             document = NULL;
         } else if (document == NULL) {
-            coalesce_escape(text, sizeof(text), error.text, strlen(error.text));
+            shpool_escape(text, sizeof(text), error.text, strlen(error.text));
             tool_say("shpool-bench: %s: is not JSON of shpool-bench: %s (line %d)\n", path,
                      text, error.line);
         }

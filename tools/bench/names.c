@@ -24,7 +24,7 @@ const char *const bench_device_names[] = {"cpu", "cuda", NULL};
 const char *const bench_binding_names[] = {"table", "inline", "linked", NULL};
 
 const char *const bench_workload_names[] = {
-#define BENCH_NAME(_name, _summary) #_name,
+#define BENCH_NAME(_name, ...) #_name,
     BENCH_WORKLOADS(BENCH_NAME)
 #undef BENCH_NAME
     NULL};
@@ -35,18 +35,20 @@ const char *const bench_scope_names[] = {
 #undef BENCH_NAME
     NULL};
 
-static const char *const workload_summaries[] = {
-#define BENCH_SUMMARY(_name, _summary) _summary,
-    BENCH_WORKLOADS(BENCH_SUMMARY)
-#undef BENCH_SUMMARY
-};
+static const bench_workload workloads[] = {
+#define BENCH_ROW(_name, _least, _traits, _summary) {#_name, _least, _traits, _summary},
+    BENCH_WORKLOADS(BENCH_ROW)
+#undef BENCH_ROW
+    {NULL, 0, 0, NULL}};
 
-const char *bench_workload_name(size_t index)
+const bench_workload *bench_workload_at(size_t index)
 {
-    return (index < BENCH_COUNT) ? bench_workload_names[index] : NULL;
+    return &workloads[(index < BENCH_COUNT) ? index : BENCH_COUNT];
 }
 
-const char *bench_workload_summary(size_t index)
+uint32_t bench_box_bytes(size_t workload, uint32_t threads)
 {
-    return (index < BENCH_COUNT) ? workload_summaries[index] : NULL;
+    const uint32_t traits = bench_workload_at(workload)->traits;
+
+    return ((traits & BENCH_BOXES) != 0) ? 8u * threads : ((traits & BENCH_TURNS) != 0) ? 8u : 0u;
 }

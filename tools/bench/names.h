@@ -4,6 +4,7 @@
 #define SHPOOL_BENCH_NAMES_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #ifdef __cplusplus
@@ -42,9 +43,19 @@ extern const char *const bench_workload_names[];
 /** Scopes of the workload objects in bench/block/objects.h's order; NULL at the end. */
 extern const char *const bench_scope_names[];
 
-/** Name of workload `index`, or NULL past the last; what it does. */
-const char *bench_workload_name(size_t index);
-const char *bench_workload_summary(size_t index);
+/** A row of BENCH_WORKLOADS. */
+typedef struct bench_workload {
+    const char *name;
+    uint32_t    least;  /* bytes of the smallest request */
+    uint32_t    traits; /* BENCH_FILLS, ... */
+    const char *summary;
+} bench_workload;
+
+/** Workload `index`; past the last one, one whose name is NULL. */
+const bench_workload *bench_workload_at(size_t index);
+
+/** Bytes of shared memory that it needs beside the pool: letter boxes. */
+uint32_t bench_box_bytes(size_t workload, uint32_t threads);
 
 #ifdef __cplusplus
 }

@@ -86,7 +86,7 @@ void bench_progress_show(size_t done, const bench_point *point)
         shpool_text_add(&text, ", %u:%02u left", (unsigned)(left / 60.0), (unsigned)left % 60u);
     }
     shpool_text_add(&text, ": %s, %s, %u threads", (point->spec != NULL) ? point->spec : "default",
-                    bench_workload_name(point->workload), (unsigned)point->threads);
+                    bench_workload_at(point->workload)->name, (unsigned)point->threads);
     bench_progress_clear();
     if (strlen(line) > (size_t)width) {
         line[((size_t)width < sizeof(line)) ? (size_t)width : sizeof(line) - 1] = '\0';

@@ -113,7 +113,7 @@ void bench_row_init(bench_row *row, const bench_point *point)
     snprintf(row->allocator, sizeof(row->allocator), "%.*s", (int)strcspn(row->spec, ":|"),
              row->spec);
     snprintf(row->binding, sizeof(row->binding), "%s", bench_binding_names[point->binding]);
-    snprintf(row->workload, sizeof(row->workload), "%s", bench_workload_name(point->workload));
+    snprintf(row->workload, sizeof(row->workload), "%s", bench_workload_at(point->workload)->name);
     snprintf(row->state, sizeof(row->state), "%s", BENCH_FAILED);
     row->threads          = point->threads;
     row->payload_bytes    = point->payload_bytes;

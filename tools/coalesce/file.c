@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "coalesce/plan/escape.h"
+#include "lib/escape.h"
 
 #define MOST_BYTES ((size_t)1 << 30)
 
@@ -27,7 +27,7 @@ int tool_failed(const char *format, ...)
     (void)vsnprintf(line, sizeof(line), format, args);
     va_end(args);
     (void)fputs("shpool-coalesce: ", stderr);
-    coalesce_put(line, stderr);
+    shpool_put(line, stderr);
     (void)fputc('\n', stderr);
     return TOOL_NO_INPUT;
 }
@@ -35,7 +35,7 @@ int tool_failed(const char *format, ...)
 void tool_rewritten(const char *path, size_t records)
 {
     (void)fputs("shpool-coalesce: ", stderr);
-    coalesce_put(path, stderr);
+    shpool_put(path, stderr);
     (void)fprintf(stderr, ": %zu records rewritten\n", records);
 }
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coalesce/plan/escape.h"
+#include "lib/escape.h"
 
 /* Values are NULL where memory ran out, and put() and append() pass that on as *fine 0: a report
  * with something missing would look like another one. */
@@ -35,7 +35,7 @@ static json_t *whole(json_t *value, int fine)
 /* Paths and names may be any bytes; JSON has only UTF-8, the rest becomes null. */
 static json_t *text_json(const char *text)
 {
-    return ((text != NULL) && coalesce_is_utf8(text)) ? json_string(text) : json_null();
+    return ((text != NULL) && shpool_is_utf8(text)) ? json_string(text) : json_null();
 }
 
 static int print_json(json_t *root, FILE *out)
@@ -167,7 +167,7 @@ static json_t *uri_json(const char *path)
 /* Required text: bytes that are not UTF-8 become question marks. */
 static json_t *message_json(char *text)
 {
-    const int is_text = coalesce_is_utf8(text);
+    const int is_text = shpool_is_utf8(text);
 
     for (char *at = text; !is_text && (*at != '\0'); at++) {
         *at = ((unsigned char)*at < 0x80) ? *at : '?';

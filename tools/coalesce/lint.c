@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "coalesce/plan/escape.h"
+#include "lib/escape.h"
 
 static int has_ending(const char *path, const char *ending)
 {
@@ -28,7 +28,7 @@ static int parse(const char *path, const char *text, size_t bytes, ptx_module *m
     case PTX_FINE:
         return TOOL_OK;
     case PTX_SYNTAX:
-        coalesce_put(path, stderr);
+        shpool_put(path, stderr);
         (void)fprintf(stderr, ":%u:%u: error: %s\n", module->error_line, module->error_column,
                       module->error);
         return TOOL_NO_INPUT;

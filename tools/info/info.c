@@ -5,7 +5,7 @@
 #include "tools/options.h"
 #include "tools/output.h"
 #include "info.h"
-#include "lib/link.h"
+#include "lib/link/link.h"
 
 #include <shpool/device/provider.h>
 
@@ -20,7 +20,7 @@ static const info_usage usage = {
     "  show NAME    describes an allocator: its capabilities, and the memory that its pools need\n"
     "  devices      lists the GPUs of this machine and their shared memory\n"
     "  device       lists the device allocators and layers, and their keys\n"
-    "  config       lists the environment variables, their values and defaults\n"
+    "  config       lists the environment variables, their values, and keys of block allocators\n"
     "  overhead     computes what pools cost: --threads N --bytes B [--arch sm_86]\n"
     "  archs        lists the shared memory of the known architectures\n"
     "  link KERNEL  joins LTO-IR with an allocator: --arch sm_86 [--allocator NAME] [-o FILE]\n"
@@ -191,13 +191,33 @@ static int devices(int json)
     return EXIT_OK;
 }
 
-/* The keys, a line each, below their provider. */
+/* Print a line of text, wrapped and indented. */
+static void print_wrapped(const char *text, size_t bytes, int indent)
+{
+    while (bytes > 0) {
+        const size_t room = 79 - (size_t)indent;
+        size_t end = (bytes < room) ? bytes : room;
+
+        while ((end < bytes) && (text[end] != ' ') && (end > room / 2)) {
+            end--;
+        }
+        printf("%*s%.*s\n", indent, "", (int)end, text);
+        end += (end < bytes) && (text[end] == ' ');
+        text += end;
+        bytes -= end;
+    }
+}
+
+/* The keys and what they mean; a line of `keys` each. */
 static void print_keys(const char *keys)
 {
     while ((keys != NULL) && (*keys != '\0')) {
-        size_t bytes = strcspn(keys, "\n");
+        const size_t bytes = strcspn(keys, "\n");
+        const size_t name = strcspn(keys, " \n");
+        const char *text = keys + name + strspn(keys + name, " ");
 
-        printf("      %.*s\n", (int)bytes, keys);
+        printf("    %.*s\n", (int)name, keys);
+        print_wrapped(text, (size_t)(keys + bytes - text), 8);
         keys += bytes + (keys[bytes] == '\n');
     }
 }
@@ -228,13 +248,14 @@ static int config(int json)
     for (size_t i = 0; shpool_variable_get(i, &variable) == SHPOOL_OK; i++) {
         printf("%s%s (%s%s%s)\n", (i > 0) ? "\n" : "", variable.name, variable.type,
                (variable.unit[0] != '\0') ? ", in " : "", variable.unit);
-        printf("  %s\n", variable.text);
+        print_wrapped(variable.text, strlen(variable.text), 2);
         printf("  default  %s\n", variable.default_value);
         tool_print("  value    %s\n", (variable.value != NULL) ? variable.value : "(not set)");
         if (info_invalid(i) != NULL) {
             printf("  invalid  %s\n", shpool_last_error());
             status = EXIT_FAILED;
         }
+        print_keys((i == SHPOOL_VARIABLE_ALLOCATOR) ? shpool_block_keys : NULL);
     }
     return status;
 }

@@ -152,6 +152,29 @@ int json_devices(const shpool_driver_device *devices, size_t count, uint32_t ver
                                 list));
 }
 
+/* One line of keys: `key=VALUE  what it means`. */
+static json_t *key_json(const char *keys, const char **rest_p)
+{
+    const size_t name = strcspn(keys, "= \n");
+    const size_t value = strcspn(keys + name, " \n");
+    const char *text = keys + name + value + strspn(keys + name + value, " ");
+    const size_t bytes = strcspn(text, "\n");
+
+    *rest_p = text + bytes + (text[bytes] == '\n');
+    return json_pack("{s:s%, s:s%, s:s%}", "key", keys, name, "value", keys + name + 1,
+                     (value > 0) ? value - 1 : 0, "meaning", text, bytes);
+}
+
+static json_t *keys_json(const char *keys)
+{
+    json_t *list = json_array();
+
+    while ((keys != NULL) && (*keys != '\0')) {
+        json_array_append_new(list, key_json(keys, &keys));
+    }
+    return list;
+}
+
 int json_config(void)
 {
     json_t *list = json_array();
@@ -164,44 +187,14 @@ int json_config(void)
 
         failed |= (invalid != NULL);
         json_array_append_new(list, json_pack(
-            "{s:s, s:s, s:s, s:s, s:s, s:o, s:o}", "name", variable.name, "type", variable.type,
-            "unit", variable.unit, "default", variable.default_value, "text", variable.text,
-            "value", value_json(variable.value), "invalid", value_json(invalid)));
+            "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "name", variable.name,
+            "type", variable.type, "unit", variable.unit, "default", variable.default_value,
+            "text", variable.text, "value", value_json(variable.value),
+            "invalid", value_json(invalid), "keys",
+            keys_json((i == SHPOOL_VARIABLE_ALLOCATOR) ? shpool_block_keys : NULL)));
     }
     status = print_json(json_pack("{s:o}", "variables", list));
     return (status == EXIT_OK) && failed ? EXIT_FAILED : status;
-}
-
-/* One key of a device allocator: `key=VALUE  what it means`, and lines that go on with it. */
-static json_t *key_json(const char *keys, const char **rest_p)
-{
-    size_t name = strcspn(keys, "= \n");
-    size_t value = strcspn(keys + name, " \n");
-    char meaning[400] = "";
-    const char *at = keys + name + value;
-
-    do {
-        size_t bytes;
-
-        at += strspn(at, " ");
-        bytes = strcspn(at, "\n");
-        snprintf(meaning + strlen(meaning), sizeof(meaning) - strlen(meaning), "%s%.*s",
-                 (meaning[0] != '\0') ? " " : "", (int)bytes, at);
-        at += bytes + (at[bytes] == '\n');
-    } while (*at == ' ');
-    *rest_p = at;
-    return json_pack("{s:s%, s:s%, s:s}", "key", keys, name, "value", keys + name + 1,
-                     (value > 0) ? value - 1 : 0, "meaning", meaning);
-}
-
-static json_t *keys_json(const char *keys)
-{
-    json_t *list = json_array();
-
-    while ((keys != NULL) && (*keys != '\0')) {
-        json_array_append_new(list, key_json(keys, &keys));
-    }
-    return list;
 }
 
 int json_device(void)

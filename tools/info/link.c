@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "lib/cache.h"
-#include "lib/link.h"
+#include "lib/link/cache.h"
+#include "lib/link/link.h"
 #include "tools/input.h"
 #include "tools/options.h"
 #include "tools/output.h"
@@ -163,7 +163,7 @@ static shpool_status link_all_ways(const void *kernel, size_t bytes, const reque
 {
     shpool_status status = link_once(kernel, bytes, asked, result);
 
-    if ((status == SHPOOL_OK) && (shpool_config_cache_dir() != NULL) &&
+    if ((status == SHPOOL_OK) && (shpool_config_value(SHPOOL_VARIABLE_CACHE_DIR) != NULL) &&
         (result->ms[SHPOOL_FROM_DISK] == 0)) {
         shpool_memory_clear(); /* as in another process; if it is not on disk, it is joined again */
         status = link_once(kernel, bytes, asked, result);

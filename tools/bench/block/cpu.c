@@ -39,7 +39,7 @@ static void run_own_slots(const cpu_kernel *k, bench_tally *tally)
 static void run(const cpu_kernel *k, shpool_heap heap, bench_tally *tally)
 {
     switch (bench_kernel_id((uint32_t)k->workload, k->scope)) {
-#define BENCH_CASE(_name, _summary) \
+#define BENCH_CASE(_name, ...) \
     case BENCH_##_name: \
         bench_run_##_name(heap, &k->args, 1, tally); \
         break;
@@ -151,7 +151,7 @@ int bench_cpu_row(const bench_options *options, const bench_point *point, bench_
     k.args.sizes = k.sizes;
     launch.grid[0]       = options->blocks;
     launch.block[0]      = point->threads;
-    launch.dynamic_bytes = k.pool.shared_bytes + BENCH_BOX_BYTES(point->workload, point->threads);
+    launch.dynamic_bytes = k.pool.shared_bytes + bench_box_bytes(point->workload, point->threads);
     launch.seed          = options->seed;
     launch.switch_period = 64;
     launch.max_switches  = ~0ull;

@@ -242,7 +242,8 @@ bool measure(const launch &l, const bench_options *options, size_t workload, ben
         return true;
     }
     if (!verify(l, workload, row) || !spin_up(l, options->spin_ms, row) ||
-        (!BENCH_FILLS(workload) && !measure_alone(l, options->repeats, row)) ||
+        (((bench_workload_at(workload)->traits & BENCH_FILLS) == 0) &&
+         !measure_alone(l, options->repeats, row)) ||
         !measure_all(l, workload, options->repeats, row)) {
         return false;
     }
@@ -316,7 +317,7 @@ bool upload_sizes(launch *l, const bench_options *options, const bench_point *po
     uint32_t sizes[BENCH_SIZES];
     void    *place = NULL;
 
-    if (!BENCH_SIZED(point->workload)) {
+    if ((bench_workload_at(point->workload)->traits & BENCH_SIZED) == 0) {
         return true;
     }
     bench_row_sizes(row, options, point, &l->pool, sizes);
@@ -338,7 +339,7 @@ bool prepare(launch *l, const bench_options *options, const bench_point *point, 
     l->threads = point->threads;
     l->units   = (workload == BENCH_objects) ? bench_units(point->scope, point->threads)
                                              : point->threads;
-    l->shared  = l->pool.shared_bytes + BENCH_BOX_BYTES(workload, point->threads);
+    l->shared  = l->pool.shared_bytes + bench_box_bytes(workload, point->threads);
     if ((l->pool.flags & SHPOOL_FLAG_SPILL) != 0) {
         l->args.iterations = (options->iterations < 4) ? options->iterations : 4; /* 10^5 slower */
         snprintf(row->note, sizeof(row->note), "%u iterations", (unsigned)l->args.iterations);

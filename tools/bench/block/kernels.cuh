@@ -28,7 +28,7 @@
 #define BENCH_KERNELS_OF(_name, _init, _fini, _bounds) \
     BENCH_KERNEL_OF(_name, _name, _init, _fini, 0, _bounds) \
     BENCH_KERNEL_OF(_name, _name##_checked, _init, _fini, 1, BENCH_EVERY_BLOCK)
-#define BENCH_KERNEL(_name, _summary) \
+#define BENCH_KERNEL(_name, ...) \
     BENCH_KERNELS_OF(_name, shpool_init(&pool, smem), shpool_fini(heap), )
 #define BENCH_SCOPE_KERNEL(_name, _threads, _summary) \
     BENCH_KERNELS_OF(objects_##_name, shpool_init(&pool, smem), shpool_fini(heap), \
@@ -39,8 +39,8 @@ BENCH_SCOPES(BENCH_SCOPE_KERNEL)
 #undef BENCH_KERNEL
 
 /* bench_binding's, by bench_kernel_id(). */
-#define BENCH_TIMED(_name, _summary)   (const void *)BENCH_KERNEL_NAME(_name),
-#define BENCH_CHECKED(_name, _summary) (const void *)BENCH_KERNEL_NAME(_name##_checked),
+#define BENCH_TIMED(_name, ...)   (const void *)BENCH_KERNEL_NAME(_name),
+#define BENCH_CHECKED(_name, ...) (const void *)BENCH_KERNEL_NAME(_name##_checked),
 #define BENCH_TIMED_OBJECTS(_name, _threads, _summary)   BENCH_TIMED(objects_##_name, _summary)
 #define BENCH_CHECKED_OBJECTS(_name, _threads, _summary) BENCH_CHECKED(objects_##_name, _summary)
 #define BENCH_ALL_KERNELS \

@@ -32,7 +32,6 @@ SIMT_HD uint32_t bench_kernel_id(uint32_t workload, uint32_t scope)
 }
 
 #define BENCH_SIZES         4096u /* in the table of sizes; a power of two */
-#define BENCH_LEAST_OBJECT  16u   /* bytes */
 #define BENCH_PAUSE         200u  /* ns after a refusal */
 #define BENCH_MOST_REFUSALS 4000000u /* of one object, about a second: then no thread will free */
 

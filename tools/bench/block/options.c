@@ -56,7 +56,7 @@ static void usage(FILE *to)
           "Ctrl-C ends the run and prints the rows so far.  A terminal shows the progress.\n"
           "Workloads:\n", to);
     for (i = 0; i < BENCH_COUNT; i++) {
-        fprintf(to, "  %-8s %s\n", bench_workload_names[i], bench_workload_summary(i));
+        fprintf(to, "  %-8s %s\n", bench_workload_at(i)->name, bench_workload_at(i)->summary);
     }
     bench_scopes(to);
     fputs("Exit status: 0; 1: a payload check or a row failed; 2: usage; 130: Ctrl-C\n", to);

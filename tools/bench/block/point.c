@@ -28,6 +28,9 @@ int bench_row_refused(bench_row *row, shpool_status status)
 int bench_row_missing(bench_row *row, const bench_point *point, const shpool_pool *pool)
 {
     const size_t workload = point->workload;
+    const uint32_t traits = bench_workload_at(workload)->traits;
+    const uint32_t least  = bench_workload_at(workload)->least;
+    const uint32_t boxes  = bench_box_bytes(workload, pool->block_threads);
     const int   spills = (pool->flags & SHPOOL_FLAG_SPILL) != 0;
     const char *objects =
         (workload == BENCH_objects) ? bench_objects_missing(point, pool) : NULL;
@@ -38,24 +41,23 @@ int bench_row_missing(bench_row *row, const bench_point *point, const shpool_poo
         why = objects;
     } else if ((workload != BENCH_objects) && bench_is_own_slot(point->spec)) {
         why = "no allocator; only objects has this baseline";
-    } else if (BENCH_FILLS(workload) && spills) {
+    } else if (((traits & BENCH_FILLS) != 0) && spills) {
         why = "has no pool to fill";
-    } else if ((workload == BENCH_aging) && (pool->pools > 1)) {
+    } else if (((traits & BENCH_TURNS) != 0) && (pool->pools > 1)) {
         why = "all warps fill one pool, and this block has more (--threads-per-pool)";
-    } else if (BENCH_BOXES(workload) && (pool->scope < SHPOOL_SCOPE_BLOCK)) {
+    } else if (((traits & BENCH_BOXES) != 0) && (pool->scope < SHPOOL_SCOPE_BLOCK)) {
         why = "a thread of another warp may not free here";
-    } else if (BENCH_BOXES(workload) && spills) {
+    } else if (((traits & BENCH_BOXES) != 0) && spills) {
         why = "hands over shared memory only";
-    } else if (pool->shared_bytes + BENCH_BOX_BYTES(workload, pool->block_threads) >
-               SHPOOL_MAX_SHARED) {
+    } else if (pool->shared_bytes + boxes > SHPOOL_MAX_SHARED) {
         snprintf(text, sizeof(text), "no room for the workload's %u bytes beside the pool",
-                 (unsigned)BENCH_BOX_BYTES(workload, pool->block_threads));
+                 (unsigned)boxes);
         why = text;
-    } else if ((workload == BENCH_waiting) && (pool->block_threads <= SIMT_WARP)) {
+    } else if (((traits & BENCH_TWO_WARPS) != 0) && (pool->block_threads <= SIMT_WARP)) {
         why = "one warp has no next one to hand over to";
-    } else if (!spills && (pool->shared_bytes != 0) && (pool->largest < BENCH_LEAST(workload))) {
+    } else if (!spills && (pool->shared_bytes != 0) && (pool->largest < least)) {
         snprintf(text, sizeof(text), "a pool holds %u bytes, the least request is %u",
-                 (unsigned)pool->largest, (unsigned)BENCH_LEAST(workload));
+                 (unsigned)pool->largest, (unsigned)least);
         why = text;
     } else {
         return 0;
@@ -88,7 +90,7 @@ int bench_row_tally(bench_row *row, size_t workload, const bench_tally *tally)
     row->refused    = tally->failures;
     row->errors += tally->errors;
     row->failed = (tally->ops != 0) ? 100.0 * (double)tally->failures / (double)tally->ops : 0.0;
-    if (BENCH_FILLS(workload) && (row->shared_bytes != 0)) {
+    if (((bench_workload_at(workload)->traits & BENCH_FILLS) != 0) && (row->shared_bytes != 0)) {
         row->failed      = -1.0; /* each ends with one */
         row->utilisation = 100.0 * (double)tally->payload /
                            ((double)row->shared_bytes * row->blocks);

@@ -42,23 +42,39 @@ typedef struct bench_args {
     bench_tally *tally; /* global memory */
 } bench_args;
 
-/* X(name, summary).  Each of the plain ones is one kernel, objects is one for each scope. */
+/* What a workload is, beside its kernel. */
+enum {
+    BENCH_FILLS    = 1u << 0, /* its figure is how full the pool gets */
+    BENCH_SIZED    = 1u << 1, /* its sizes are a table (bench_args.sizes) */
+    BENCH_BOXES    = 1u << 2, /* each thread has two letter boxes beside the pool: 8 bytes */
+    BENCH_TURNS    = 1u << 3, /* the warps fill one pool in turn, by a box of the block: 8 bytes */
+    BENCH_TWO_WARPS = 1u << 4 /* a block of one warp cannot do it */
+};
+
+#define BENCH_LEAST_OBJECT 16u /* bytes */
+
+/* X(name, bytes of the smallest request, what it is, what shpool-bench --help and its manual say).
+ * A pool that cannot hold the smallest request has no row.  Each of the plain ones is one kernel,
+ * bench_run_NAME(); objects is one for each scope. */
 #define BENCH_PLAIN(X) \
-    X(pairs, "malloc(64), free") \
-    X(batch, "4 mallocs of 16 to 40 B, then their frees") \
-    X(churn, "4 slots at random: free, or malloc of 8 to 71 B") \
-    X(mixed, "2 slots at random: free, or malloc of 1 to 64 B, one in eight of 65 to 192 B") \
-    X(handoff, "malloc(64); the next warp frees it") \
-    X(waiting, "one warp malloc_wait(64)s, the next one frees; no barrier, --bytes may be few") \
-    X(ramp, "sizes of 16 to 256 B until the first failure: utilisation") \
-    X(aging, "warps malloc 16 B to 16 KB, free less, until the first failure: utilisation") \
-    X(fuzz, "random malloc, free, realloc, aligned malloc; whole payloads checked")
+    X(pairs, 64, 0, "malloc(64), free") \
+    X(batch, 16, 0, "4 mallocs of 16 to 40 bytes, then their frees") \
+    X(churn, 8, 0, "4 slots at random: free, or malloc of 8 to 71 bytes") \
+    X(mixed, 1, 0, "2 slots at random: free, or malloc of 1 to 64 bytes; one in 8 of 65 to 192") \
+    X(handoff, 64, BENCH_BOXES, "malloc(64); the next warp frees it") \
+    X(waiting, 64, BENCH_BOXES | BENCH_TWO_WARPS, \
+      "one warp malloc_wait(64)s, the next one frees; no barrier, --bytes may be few") \
+    X(ramp, 16, BENCH_FILLS, "sizes of 16 to 256 bytes until the first failure: utilisation") \
+    X(aging, BENCH_LEAST_OBJECT, BENCH_FILLS | BENCH_SIZED | BENCH_TURNS, \
+      "warps malloc 16 bytes to 16 KB, free less, until the first failure: utilisation") \
+    X(fuzz, 1, 0, "random malloc, free, realloc, aligned malloc; whole payloads checked")
 #define BENCH_WORKLOADS(X) \
     BENCH_PLAIN(X) \
-    X(objects, "one object of random size after another, for a thread, tile, warp or block")
+    X(objects, BENCH_LEAST_OBJECT, BENCH_SIZED, \
+      "one object of random size after another, for a thread, tile, warp or block")
 
 enum {
-#define BENCH_ENUM(_name, _summary) BENCH_##_name,
+#define BENCH_ENUM(_name, ...) BENCH_##_name,
     BENCH_WORKLOADS(BENCH_ENUM)
 #undef BENCH_ENUM
     BENCH_COUNT
@@ -238,23 +254,6 @@ SIMT_FN void bench_run_mixed(shpool_heap heap, const bench_args *args, int verif
     bench_put(heap, s0, verify, tally);
     bench_put(heap, s1, verify, tally);
 }
-
-/* Workloads whose figure is how full the pool gets, and those whose sizes are a table. */
-#define BENCH_FILLS(_workload) (((_workload) == BENCH_ramp) || ((_workload) == BENCH_aging))
-#define BENCH_SIZED(_workload) (((_workload) == BENCH_objects) || ((_workload) == BENCH_aging))
-
-/* The smallest request of a workload: a pool that cannot hold it has no row. */
-#define BENCH_LEAST(_workload) \
-    ((((_workload) == BENCH_pairs) || BENCH_BOXES(_workload)) ? 64u \
-     : (((_workload) == BENCH_batch) || ((_workload) == BENCH_ramp)) ? 16u \
-     : BENCH_SIZED(_workload) ? BENCH_LEAST_OBJECT \
-     : ((_workload) == BENCH_churn) ? 8u : 1u)
-
-/* Bytes of shared memory that a workload needs beside the pool: two letter boxes, of each thread or
- * of the block. */
-#define BENCH_BOXES(_workload) (((_workload) == BENCH_handoff) || ((_workload) == BENCH_waiting))
-#define BENCH_BOX_BYTES(_workload, _threads) \
-    (BENCH_BOXES(_workload) ? 8u * (_threads) : ((_workload) == BENCH_aging) ? 8u : 0u)
 
 /* With one warp the next lane frees.  The boxes alternate, so that one barrier is enough. */
 SIMT_FN void bench_run_handoff(shpool_heap heap, const bench_args *args, int verify,

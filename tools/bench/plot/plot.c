@@ -23,9 +23,9 @@ int bench_plot_check(const char *path)
 static int write_results(const void *of, FILE *to)
 {
     fputs("{\"workloads\": {", to);
-    for (size_t i = 0; bench_workload_name(i) != NULL; i++) {
-        fprintf(to, "%s\"%s\": \"%s\"", (i == 0) ? "" : ", ", bench_workload_name(i),
-                bench_workload_summary(i));
+    for (size_t i = 0; bench_workload_at(i)->name != NULL; i++) {
+        fprintf(to, "%s\"%s\": \"%s\"", (i == 0) ? "" : ", ", bench_workload_at(i)->name,
+                bench_workload_at(i)->summary);
     }
     fputs("}, \"results\": ", to);
     return (bench_json_write(of, to) != 0) || (fputs("}\n", to) < 0);

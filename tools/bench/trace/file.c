@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "coalesce/plan/escape.h"
+#include "lib/escape.h"
 #include "tools/input.h"
 #include "file.h"
 #include "life.h"
@@ -43,7 +43,7 @@ static int fail(reader *r, const char *format, ...)
     va_start(arguments, format);
     (void)vsnprintf(raw, sizeof(raw), format, arguments);
     va_end(arguments);
-    coalesce_escape(text, sizeof(text), raw, strlen(raw));
+    shpool_escape(text, sizeof(text), raw, strlen(raw));
     if (r->number != 0) {
         snprintf(r->why, r->why_bytes, "%s, line %lu: %s", r->path, r->number, text);
     } else {
@@ -156,7 +156,7 @@ static int read_head(reader *r)
         (strlen(r->word[1]) >= sizeof(t->allocator))) {
         return fail(r, "\"allocator NAME\" is missing here");
     }
-    coalesce_escape(t->allocator, sizeof(t->allocator), r->word[1], strlen(r->word[1]));
+    shpool_escape(t->allocator, sizeof(t->allocator), r->word[1], strlen(r->word[1]));
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         if (!next_line(r) || !is_line(r, keys[i].key, 2)) {
             return fail(r, "\"%s NUMBER\" is missing here", keys[i].key);

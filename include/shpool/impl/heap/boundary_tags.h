@@ -2,8 +2,8 @@
 /* Boundary tags: the heap structure of the classic allocators.  Not for direct inclusion.
  *
  * Four allocators differ in only two respects: which free block serves a request (first fit, best
- * fit), and which threads share a pool (one thread, or a group with a lock: impl/group_lock.h).
- * The common part is here; impl/tags_blocks.h has the accesses to single words.
+ * fit), and which threads share a pool (one thread, or a group with a lock, group_lock.h).  The
+ * common part is here; tags_blocks.h has the accesses to single words.
  *
  * Terms
  *   granule   16 bytes, numbered from the pool's base; block k is the one whose payload starts at

@@ -10,10 +10,10 @@
  *   free    The pieces are adjacent, from the first lane's down, as such a malloc leaves them: they
  *           are freed as one.
  *
- * Otherwise each lane is served alone, through impl/group_lock.h.  A pool's blocks thus do not
+ * Otherwise each lane is served alone, through group_lock.h.  A pool's blocks thus do not
  * depend on which lanes happen to call together.
  *
- * Everything under the lock is inside the loop that acquires it (impl/group_lock.h explains why);
+ * Everything under the lock is inside the loop that acquires it (group_lock.h explains why);
  * the leader tries the lock once per round; no lane waits for another batch while it has a lock. */
 #ifndef SHPOOL_IMPL_TAGS_BATCH_H
 #define SHPOOL_IMPL_TAGS_BATCH_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Boundary tags: the headers, and the list of free blocks.  Not for direct inclusion.
- * impl/boundary_tags.h explains the terms, and turns the blocks into allocations. */
+ * boundary_tags.h explains the terms, and turns the blocks into allocations. */
 #ifndef SHPOOL_IMPL_TAGS_BLOCKS_H
 #define SHPOOL_IMPL_TAGS_BLOCKS_H
 

@@ -44,7 +44,7 @@ enum {
     SHPOOL_AREA_UNUSED    = 44, /* most bytes that were free when a request failed */
     SHPOOL_AREA_TIMED     = 48, /* calls that CYCLES covers */
 
-    /* spill=arena: impl/slots.h */
+    /* spill=arena: impl/report/slots.h */
     SHPOOL_AREA_SPILL_LOCK = 52, /* its complement stays that of a free lock */
     SHPOOL_AREA_SLOT       = 56, /* 64 bits: the block's slot; 0: none yet */
     SHPOOL_AREA_SLOTS      = 64, /* of all blocks */

@@ -366,7 +366,7 @@ SIMT_FN uint32_t shpool_slot_is_stuck(simt_addr area)
     return shpool_patience_ends(area, lock, ~0u, lock) && shpool_area_note(area, lock);
 }
 
-/* A statement under the lock of the slot; inside the loop, for the reason in impl/group_lock.h.  A
+/* A statement under the lock of the slot; inside the loop, for the reason in group_lock.h.  A
  * thread for which _refused holds does not wait for the lock. */
 #define SHPOOL_SPILL_LOCKED(_area, _refused, _statement) \
     { \

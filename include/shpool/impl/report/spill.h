@@ -4,7 +4,7 @@
  *
  * There are two destinations, chosen by the pool's flags, in this order:
  *
- *   ARENA   A slot of memory that the host has allocated (impl/slots.h).  A block acquires one at
+ *   ARENA   A slot of memory that the host has allocated (slots.h).  A block acquires one at
  *           its first spill and returns it in fini.
  *   NATIVE  CUDA's in-kernel heap, after a header of 16 bytes.
  *

@@ -3,7 +3,7 @@
 #ifndef SHPOOL_CUBIN_H
 #define SHPOOL_CUBIN_H
 
-#include "internal.h"
+#include "lib/internal.h"
 
 #pragma GCC visibility push(hidden)
 

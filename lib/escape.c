@@ -48,7 +48,7 @@ static size_t character_bytes(const unsigned char *at, size_t left, uint32_t *co
                ? 0 : bytes;
 }
 
-int coalesce_is_utf8(const char *text)
+int shpool_is_utf8(const char *text)
 {
     size_t   left  = strlen(text);
     size_t   bytes = 1;
@@ -62,7 +62,7 @@ int coalesce_is_utf8(const char *text)
     return left == 0;
 }
 
-size_t coalesce_show(const char **at_p, const char *end, char shown[COALESCE_SHOWN_BYTES])
+size_t shpool_show(const char **at_p, const char *end, char shown[SHPOOL_SHOWN_BYTES])
 {
     const unsigned char *at    = (const unsigned char *)*at_p;
     uint32_t             code;
@@ -70,7 +70,7 @@ size_t coalesce_show(const char **at_p, const char *end, char shown[COALESCE_SHO
 
     if ((bytes == 0) || is_obeyed(code)) {
         *at_p += 1;
-        (void)snprintf(shown, COALESCE_SHOWN_BYTES, "\\x%02x", at[0]);
+        (void)snprintf(shown, SHPOOL_SHOWN_BYTES, "\\x%02x", at[0]);
         return 4;
     }
     memcpy(shown, at, bytes);
@@ -79,25 +79,25 @@ size_t coalesce_show(const char **at_p, const char *end, char shown[COALESCE_SHO
     return bytes;
 }
 
-void coalesce_put(const char *text, FILE *out)
+void shpool_put(const char *text, FILE *out)
 {
     const char *end = text + strlen(text);
-    char        shown[COALESCE_SHOWN_BYTES];
+    char        shown[SHPOOL_SHOWN_BYTES];
 
     while (text < end) {
-        (void)coalesce_show(&text, end, shown);
+        (void)shpool_show(&text, end, shown);
         (void)fputs(shown, out);
     }
 }
 
-void coalesce_escape(char *to, size_t room, const char *from, size_t bytes)
+void shpool_escape(char *to, size_t room, const char *from, size_t bytes)
 {
     const char *end  = from + bytes;
     size_t      used = 0;
 
     while (from < end) {
-        char         shown[COALESCE_SHOWN_BYTES];
-        const size_t length = coalesce_show(&from, end, shown);
+        char         shown[SHPOOL_SHOWN_BYTES];
+        const size_t length = shpool_show(&from, end, shown);
 
         if (used + length >= room) {
             break;

@@ -13,7 +13,7 @@
 #include "cubin.h"
 #include "fat.h"
 #include "link.h"
-#include "lock.h"
+#include "lib/lock.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -5,7 +5,7 @@
  */
 #include "fat.h"
 
-#include "elf.h"
+#include "lib/elf.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #define SHPOOL_LINKER_H
 
 #include "jit.h"
-#include "sha256.h"
+#include "lib/sha256.h"
 
 #pragma GCC visibility push(hidden)
 

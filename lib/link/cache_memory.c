@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "lock.h"
+#include "lib/lock.h"
 
 typedef struct entry {
     shpool_digest key;

@@ -161,7 +161,7 @@ static shpool_status join_and_keep(kept *one, const shpool_link_input *input)
 shpool_status shpool_link_parts(const shpool_link_input *input, void **cubin_p, size_t *bytes_p,
                                 shpool_link_origin *origin_p)
 {
-    kept one = { .folder = shpool_config_cache_dir(), .key = make_key(input) };
+    kept one = { .folder = shpool_config_value(SHPOOL_VARIABLE_CACHE_DIR), .key = make_key(input) };
     shpool_status status = shpool_config_cache_bytes(&one.limit);
 
     if (status != SHPOOL_OK) {

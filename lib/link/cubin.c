@@ -8,7 +8,7 @@
  * does not tell whether a variable in the second one is const.
  */
 #include "cubin.h"
-#include "elf.h"
+#include "lib/elf.h"
 
 #include <string.h>
 

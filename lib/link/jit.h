@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The functions of libnvJitLink that lib/join.c needs.  A test replaces them by defining
+/* The functions of libnvJitLink that lib/link/join.c needs.  A test replaces them by defining
  * shpool_jit_find() and shpool_jit_load(). */
 #ifndef SHPOOL_JIT_H
 #define SHPOOL_JIT_H
 
-#include "internal.h"
+#include "lib/internal.h"
 
 #pragma GCC visibility push(hidden)
 

@@ -4,7 +4,7 @@
 #ifndef SHPOOL_FAT_H
 #define SHPOOL_FAT_H
 
-#include "internal.h"
+#include "lib/internal.h"
 
 #pragma GCC visibility push(hidden)
 
