@@ -104,7 +104,7 @@ words='\<(shpool|simt|SHPOOL|SIMT)_[A-Za-z0-9_]*[A-Za-z0-9]\>'
         tests/tests.mk -type f ! -name README.md -exec grep -ohE "$words" {} +
     ls examples man | sed 's/\..*//'
 } | sort -u >"$tmp/known"
-sed '/^\.Dt/d' README.md doc/*.md man/*.[17] man/*.3.in | grep -oE "$words" | sort -u |
+sed '/^\.Dt/d' README.md doc/*.md man/*.1 man/*.in | grep -oE "$words" | sort -u |
     grep -vE '_(mine|own|NAME)(_|$)|_allocator_[ab]$|^shpool_[a-z_]*_(malloc|free)$|_atomic$' |
     comm -23 - "$tmp/known" >"$tmp/unknown"
 [ ! -s "$tmp/unknown" ] || fail "documents speak of $(tr '\n' ' ' <"$tmp/unknown")"
@@ -114,7 +114,7 @@ sed '/^\.Dt/d' README.md doc/*.md man/*.[17] man/*.3.in | grep -oE "$words" | so
 if [ -x "$build/shpool-info" ] && [ -x "$build/shpool-bench" ]; then
     PATH=$build:$PATH
     export PATH
-    sed -n 's/^\.Dl \(.*shpool-info .*\|shpool-bench --device cpu .*\)/\1/p' man/*.1 \
+    sed -n 's/^\.Dl \(.*shpool-info .*\|shpool-bench --device cpu .*\)/\1/p' man/*.1 man/*.1.in \
         >"$tmp/commands"
     while IFS= read -r command; do
         sh -c "$command" >"$tmp/out" 2>&1 </dev/null || fail "$command: $(head -1 "$tmp/out")"

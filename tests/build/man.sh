@@ -17,7 +17,7 @@ src=${top_srcdir:-$here/../..}
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-man.XXXXXX") || exit 99
 trap 'rm -rf "$tmp"' EXIT
 man=$tmp/man
-mkdir "$man" && cp "$src"/man/*.1 man/*.[137] "$man" || exit 99
+mkdir "$man" && cp "$src"/man/*.1 "$man" && cp man/*.[137] "$man" || exit 99
 failed=0
 
 # same TEXT LEAST: the sorted lists $tmp/code and $tmp/page agree and have LEAST lines or more
