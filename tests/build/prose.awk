@@ -139,7 +139,7 @@ file ~ /\.c$/ {
 }
 
 # ---- manual pages ----
-file ~ /\.[1-9]$/ {
+file ~ /\.[1-9](\.in)?$/ {
     if (/^\.Bd .*-literal/)
         literal = 1
     if (/^\.Ed/)

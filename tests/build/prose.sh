@@ -31,7 +31,7 @@ prose() { # OPTION FILES...
 
 # ---- what is searched ----
 {
-    ls README.md NEWS doc/*.md man/*.[1-9] allocators/*/README.md python/README.md
+    ls README.md NEWS doc/*.md man/*.1 man/*.in allocators/*/README.md python/README.md
     find include -name '*.h' -o -name '*.hpp' -o -name '*.cuh'
     grep -rl '"usage: ' tools --include='*.c'
 } >"$tmp/files"
