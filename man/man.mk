@@ -1,11 +1,12 @@
-# Manual pages, mdoc.  Each function's name leads to its page: in man3 a link for every .Nm.
+# Manual pages, mdoc.  Those of functions get NAME and SYNOPSIS from the headers (synopsis.awk).
+# Each function's name leads to its page: in man3 a link for every .Nm.
 dist_man1_MANS = man/shpool-coalesce.1 man/shpool-info.1
 if HAVE_LLVM
 dist_man1_MANS += man/shpool-coalesce-clang.1
 else
 EXTRA_DIST += man/shpool-coalesce-clang.1
 endif
-dist_man3_MANS = \
+man3_MANS = \
 	man/shpool_buffer_create.3 \
 	man/shpool_coalesce_lint.3 \
 	man/shpool_context_create.3 \
@@ -28,6 +29,17 @@ dist_man3_MANS = \
 	man/shpool_torch_malloc.3 \
 	man/simt.3 \
 	man/simt_run.3
+EXTRA_DIST += man/synopsis.awk $(man3_MANS:=.in)
+CLEANFILES += $(man3_MANS) man/prototypes
+
+shpool_prototypes = $(wildcard $(addprefix $(srcdir)/include/shpool/, *.h *.cuh device/*.h \
+	loadstore/*.cuh))
+man/prototypes: tests/build/prototypes.awk $(shpool_prototypes)
+	$(AM_V_GEN)$(MKDIR_P) man && \
+	$(AWK) -f $(srcdir)/tests/build/prototypes.awk $(shpool_prototypes) >$@
+man/%.3: man/%.3.in man/synopsis.awk man/prototypes
+	$(AM_V_GEN)$(AWK) -v simt=$(srcdir)/include/shpool/simt.h -f $(srcdir)/man/synopsis.awk \
+	  man/prototypes $< >$@ || { rm -f $@; exit 1; }
 
 # Their tables of keys, variables, allocators and workloads are what the tools print.  Tools for
 # another machine cannot run here: give a SHPOOL_INFO and a SHPOOL_BENCH of this version that do.
@@ -46,9 +58,9 @@ man/shpool.7: man/shpool.7.in man/tables.awk shpool-info$(EXEEXT)
 	$(AM_V_GEN)$(shpool_make_page)
 
 # prints "PAGE NAME" for the names that have no page of their own; C++ ones have no link
-shpool_man_links = for page in $(dist_man3_MANS); do \
+shpool_man_links = for page in $(man3_MANS); do \
 	base=`basename $$page`; \
-	sed -n '/^\.Sh NAME/,/^\.Nd/s/^\.Nm \([a-z_0-9]*\)\( ,\)*$$/\1/p' $(srcdir)/$$page | \
+	sed -n '/^\.Sh NAME/,/^\.Nd/s/^\.Nm \([a-z_0-9]*\)\( ,\)*$$/\1/p' $$page | \
 	sed "s/^/$$base /"; \
 	done | awk '$$1 != $$2 ".3"'
 

@@ -1,6 +1,7 @@
 # Debian's packages: dpkg-buildpackage -us -uc -b in the top folder; packaging/check.sh tries them;
 # packaging/release.sh makes all files of a release (doc/RELEASING.md).
-EXTRA_DIST += packaging/check.sh packaging/complete.sh packaging/release.sh \
+EXTRA_DIST += packaging/check.sh packaging/complete.sh packaging/figures.py \
+	packaging/performance.in packaging/release.sh \
 	debian/changelog debian/control debian/copyright debian/rules debian/source/format \
 	debian/libshpool0.install debian/libshpool-dev.install debian/python3-shpool.install \
 	debian/shpool-tools.install
@@ -9,12 +10,6 @@ EXTRA_DIST += packaging/check.sh packaging/complete.sh packaging/release.sh \
 distcheck-hook:
 	$(SHELL) $(top_srcdir)/packaging/complete.sh $(top_srcdir) $(distdir)
 .PHONY: distcheck-hook
-
-# The reference that tests/build/abi.sh compares with.
-EXTRA_DIST += lib/libshpool.abi
-store-abi: libshpool.la
-	top_srcdir='$(top_srcdir)' $(SHELL) $(top_srcdir)/tests/build/abi.sh store
-.PHONY: store-abi
 
 # ---- make uninstall leaves no folder that make install made ----
 # Other packages use these folders too.  make install notes in the build folder which of them it

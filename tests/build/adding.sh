@@ -14,7 +14,8 @@ src=$(cd "${top_srcdir:-$here/../..}" && pwd)
 for tool in autoconf automake libtoolize pkg-config; do
     command -v $tool >/dev/null 2>&1 || { echo "skipped: no $tool"; exit 77; }
 done
-work=$(mktemp -d) || exit 1
+# shellcheck source=tests/build/checks.sh
+. "$src/tests/build/checks.sh"
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
 unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_DEVICE_ALLOCATOR
 unset SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
@@ -48,18 +49,12 @@ echo layers/zz_lock >>device/list
 } >log 2>&1 || { tail -20 log; echo "FAIL the build"; exit 1; }
 cd "$work/build" || exit 1
 
-failed=0
-expect() { # TEXT COMMAND...
-    text=$1
-    shift
-    if "$@" >out 2>&1; then echo "PASS $text"; else echo "FAIL $text:"; cat out; failed=1; fi
-}
-expect "listed" sh -c './shpool-info list | grep -q "zz_fake .*never allocates"'
-expect "the default" sh -c './shpool-info list | grep -q "^selected: zz_fake"'
-expect "nothing that was left out" sh -c '! ./shpool-info list | grep -q thread_first_fit'
-expect "the layer is listed, as the last one" \
+check "listed" sh -c './shpool-info list | grep -q "zz_fake .*never allocates"'
+check "the default" sh -c './shpool-info list | grep -q "^selected: zz_fake"'
+check "nothing that was left out" sh -c '! ./shpool-info list | grep -q thread_first_fit'
+check "the layer is listed, as the last one" \
     sh -c './shpool-info device | grep "^[a-z]" | tail -n 1 | grep -q "^zz_lock .*one caller"'
-expect "runs" ./shpool-bench --allocator zz_fake --workload pairs -i 2
+check "runs" ./shpool-bench --allocator zz_fake --workload pairs -i 2
 
 # ---- without cmocka ----
 mkdir "$work/none"
@@ -73,5 +68,5 @@ without_cmocka() {
             "$source" >/dev/null || return 1
     done
 }
-expect "without cmocka nothing needs it" without_cmocka
+check "without cmocka nothing needs it" without_cmocka
 exit $failed

@@ -12,14 +12,13 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 src=$(cd "${top_srcdir:-$here/../..}" && pwd)
 NVCC=${NVCC-nvcc} # empty: built without CUDA
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-sass.XXXXXX") || exit 99
-trap 'rm -rf "$tmp"' EXIT
-failed=0
-
 [ -n "$NVCC" ] && command -v "${NVCC%% *}" >/dev/null 2>&1 || {
     echo "skipped: no nvcc ($NVCC)"
     exit 77
 }
+# shellcheck source=tests/build/checks.sh
+. "$src/tests/build/checks.sh"
+tmp=$work
 mkdir -p "$tmp/include/shpool"
 ln -s "$src/allocators" "$tmp/include/shpool/allocators"
 
@@ -68,15 +67,6 @@ compile() { # ARCH OUTPUT SOURCE FLAGS...
     return 1
 }
 
-verdict() { # STATUS TEXT
-    if [ "$1" -eq 0 ]; then
-        echo "PASS $2"
-    else
-        echo "FAIL $2"
-        failed=1
-    fi
-}
-
 for arch in $(echo "${sass_archs:-75 80 90 100 120}" | tr ',' ' '); do
     if ! ${NVCC%% *} --list-gpu-code | grep -q "sm_$arch\$"; then
         echo "SKIP sm_$arch: this nvcc does not know it"
@@ -84,11 +74,11 @@ for arch in $(echo "${sass_archs:-75 80 90 100 120}" | tr ',' ' '); do
     fi
     compile "$arch" without.cubin unused.cu && compile "$arch" with.cubin unused.cu -DWITH_AFTER &&
         cmp -s "$tmp/without.cubin" "$tmp/with.cubin"
-    verdict $? "sm_$arch: a kernel that does not use after.h is the same with it"
+    result $? "sm_$arch: a kernel that does not use after.h is the same with it"
     if [ "$arch" -ge 90 ]; then
         compile "$arch" used.cubin used.cu &&
             sed -n '/properties for sass_kernel/{n;p;}' "$tmp/log" | grep -q ' 0 bytes stack frame'
-        verdict $? "sm_$arch: a queue lies in registers ($(grep -o 'Used [0-9]* registers' \
+        result $? "sm_$arch: a queue lies in registers ($(grep -o 'Used [0-9]* registers' \
             "$tmp/log" | head -n 1))"
     fi
 done

@@ -8,10 +8,8 @@
 set -u
 archive=${1:-libshpool_device.a}
 [ -f "$archive" ] || { echo "skipped: no $archive"; exit 77; }
-failed=0
-result() { # 0|1 text
-    if [ "$1" -eq 0 ]; then echo "PASS $2"; else echo "FAIL $2"; failed=1; fi
-}
+# shellcheck source=tests/build/checks.sh
+. "${top_srcdir:-.}/tests/build/checks.sh"
 
 # Two shared libraries that both hold the archive must not share a symbol of it.
 shown=$(readelf -sW "$archive" 2>/dev/null |
@@ -36,16 +34,14 @@ if [ -x "$cuobjdump" ]; then
     result $? "PTX of sm_$lowest"
 else
     # Without cuobjdump only this much can be seen: that each architecture finds code it can link.
-    scratch=$(mktemp -d) || exit 1
-    trap 'rm -rf "$scratch"' EXIT
     archive=$(realpath "$archive")
-    (cd "$scratch" && ar x "$archive")
-    echo 'extern "C" __device__ int f(int x) { return x; }' >"$scratch/a.cu"
+    (cd "$work" && ar x "$archive")
+    echo 'extern "C" __device__ int f(int x) { return x; }' >"$work/a.cu"
     for arch in $(echo "${cuda_archs:-}" | tr , ' '); do
-        ${NVCC:-nvcc} -arch="sm_$arch" -rdc=true -cubin -o "$scratch/a.cubin" "$scratch/a.cu" &&
-            "$(dirname "$cuobjdump")/nvlink" -arch="sm_$arch" -o "$scratch/out" "$scratch/a.cubin" \
-                "$scratch"/*.o "-L${cuda_libdir:-.}" -lcudadevrt >"$scratch/log" 2>&1
-        result $? "links for sm_$arch $(head -1 "$scratch/log")"
+        ${NVCC:-nvcc} -arch="sm_$arch" -rdc=true -cubin -o "$work/a.cubin" "$work/a.cu" &&
+            "$(dirname "$cuobjdump")/nvlink" -arch="sm_$arch" -o "$work/out" "$work/a.cubin" \
+                "$work"/*.o "-L${cuda_libdir:-.}" -lcudadevrt >"$work/log" 2>&1
+        result $? "links for sm_$arch $(head -1 "$work/log")"
     done
 fi
 exit $failed

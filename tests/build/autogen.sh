@@ -9,9 +9,8 @@
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 src=$(cd "${top_srcdir:-$here/../..}" && pwd)
-work=$(mktemp -d "${TMPDIR:-/tmp}/shpool-autogen.XXXXXX") || exit 99
-trap 'rm -rf "$work"' EXIT
-failed=0
+# shellcheck source=tests/build/checks.sh
+. "$src/tests/build/checks.sh"
 
 mkdir "$work/tree" "$work/tree/build-aux"
 cp "$src/autogen.sh" "$work/tree" || exit 99

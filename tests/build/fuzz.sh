@@ -126,6 +126,11 @@ fuzz() { # NAME
         $(find "$tmp/target" -name "$1.o" -o -name "$1_*.o") "$tmp"/*.o \
         -o "$tmp/fuzz_$1" $libs -lpthread -ldl -lm || return 1
     cp -R "$src/tests/corpus/$1" "$tmp/corpus_$1" && chmod -R u+w "$tmp/corpus_$1" || return 1
+    if [ "$1" = ptx ]; then # a kernel in each, after the file's head
+        awk -v to="$tmp/corpus_ptx/hand" '/^\.visible \.entry/ { file = to (++n); $0 = head $0 }
+            n { print >file; next }
+            { head = head $0 "\n" }' "$src/tests/coalesce/hand.ptx"
+    fi
     seeds=$(ls "$tmp/corpus_$1" | wc -l)
     "$tmp/fuzz_$1" -max_total_time="$fuzz_seconds" -max_len="$(max_len_of "$1")" \
         -timeout=10 -seed="$fuzz_seed" -print_final_stats=1 \

@@ -2,24 +2,11 @@
 # Each public header compiles alone: as strict C11 and C++17 by the host compilers, under nvcc, and
 # under NVRTC.  A .cuh goes to the latter two only, a .hpp not to C.
 set -u
-tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-headers.XXXXXX") || exit 99
-trap 'rm -rf "$tmp"' EXIT
-failed=0
+# shellcheck source=tests/build/checks.sh
+. "$top_srcdir/tests/build/checks.sh"
+tmp=$work
 include="-I$top_builddir/include -I$top_srcdir/include"
 warn="-Wall -Wextra -Werror -pedantic-errors"
-
-# try WHAT COMMAND...: the command must succeed
-try() {
-    what=$1
-    shift
-    if "$@" >"$tmp/log" 2>&1; then
-        echo "ok   $what"
-    else
-        echo "FAIL $what: $*"
-        cat "$tmp/log"
-        failed=1
-    fi
-}
 
 cuda=$cuda_libdir/../include # CUDA's own headers, if there are any
 
@@ -45,27 +32,25 @@ for header in $public_headers; do
         # shellcheck disable=SC2086
         case $name in
         shpool/compat/util/* | shpool/compat/mgpuenums.h | *.hpp) ;;
-        *) try "C11   $name" $CC -std=c11 $warn $include -fsyntax-only "$tmp/t.c" ;;
+        *) check "C11   $name" $CC -std=c11 $warn $include -fsyntax-only "$tmp/t.c" ;;
         esac
         # shellcheck disable=SC2086
-        try "C++17 $name" $CXX -std=c++17 $warn $include $more -fsyntax-only "$tmp/t.cpp"
+        check "C++17 $name" $CXX -std=c++17 $warn $include $more -fsyntax-only "$tmp/t.cpp"
         ;;
     esac
     # executor.h launches kernels that the host compiler built: not for nvcc
     if [ -n "$NVCC" ] && [ "$name" != shpool/executor.h ]; then
         # shellcheck disable=SC2086
-        try "nvcc  $name" $NVCC -std=c++17 -arch="sm_$cuda_low" $include ${more%%-isystem*} \
+        check "nvcc  $name" $NVCC -std=c++17 -arch="sm_$cuda_low" $include ${more%%-isystem*} \
             -rdc=true -ptx -o "$tmp/t.ptx" "$tmp/t.cu"
     fi
 done
 
 if [ -n "$nvrtc_headers" ]; then
-    LD_LIBRARY_PATH=$cuda_libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-    export LD_LIBRARY_PATH
     for name in types.h abi.h layout.h layout.cuh simt.h module.h shpool.cuh shpool.hpp \
         after.h loadstore.cuh compat/mgpudevice.cuh; do
         # NVRTC code is bound to its allocator by a define, or linked at run time
-        try "NVRTC shpool/$name" "$top_builddir/$nvrtc_headers" "shpool/$name" \
+        check "NVRTC shpool/$name" "$top_builddir/$nvrtc_headers" "shpool/$name" \
             "--gpu-architecture=compute_$cuda_low" -std=c++17 \
             "-I$top_builddir/include" "-I$top_srcdir/include"
     done
@@ -74,20 +59,20 @@ if [ -n "$nvrtc_headers" ]; then
         "-DSHPOOL_INLINE=thread_bitmap -DSHPOOL_SPILL"; do
         # several options
         # shellcheck disable=SC2086
-        try "NVRTC examples/rows.cuh $options" "$top_builddir/$nvrtc_headers" examples/rows.cuh \
+        check "NVRTC examples/rows.cuh $options" "$top_builddir/$nvrtc_headers" examples/rows.cuh \
             "--gpu-architecture=compute_$cuda_low" -std=c++17 $options \
             "-I$top_builddir/include" "-I$top_srcdir/include" "-I$top_srcdir"
     done
     # cooperative_groups is among CUDA's headers, which NVRTC does not know by itself
     if [ -e "$cuda/cooperative_groups.h" ]; then
         for arch in "$cuda_low" 90; do
-            try "NVRTC shpool/groups.cuh, $arch" "$top_builddir/$nvrtc_headers" shpool/groups.cuh \
-                "--gpu-architecture=compute_$arch" -std=c++17 \
+            check "NVRTC shpool/groups.cuh, $arch" "$top_builddir/$nvrtc_headers" \
+                shpool/groups.cuh "--gpu-architecture=compute_$arch" -std=c++17 \
                 "-I$top_builddir/include" "-I$top_srcdir/include" "-I$cuda" "-I$cuda/cccl"
         done
     fi
     for name in $allocators; do
-        try "NVRTC shpool/allocators/$name/$name.h" "$top_builddir/$nvrtc_headers" \
+        check "NVRTC shpool/allocators/$name/$name.h" "$top_builddir/$nvrtc_headers" \
             "shpool/allocators/$name/$name.h" \
             "--gpu-architecture=compute_$cuda_low" -std=c++17 \
             "-I$top_builddir/include" "-I$top_srcdir/include"

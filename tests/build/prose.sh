@@ -27,7 +27,7 @@ prose() {
             sub(/\*\/.*$/, "")
         }
         FILENAME ~ /\.c$/ { if (!sub(/^[^"]*"/, "")) next; gsub(/(\\n)?"/, "") }
-        FILENAME ~ /\.[1-9]$/ {
+        FILENAME ~ /\.[1-9](\.in)?$/ {
             if (/^\.(Bd .*-literal|Ed)/) literal = !/^\.Ed/
             if (literal || /^\.(\\"|Dl|Dd|Dt|Os|Ed|Bd|Ft|Fn|Fa|In|Ss)/) { last = ""; next }
             sub(/^\.[A-Z][a-z]+ */, "")
@@ -57,7 +57,7 @@ habits() {
 }
 
 {
-    ls README.md NEWS doc/*.md man/*.[1-9] allocators/*/README.md python/README.md
+    ls README.md NEWS doc/*.md man/*.1 man/*.in allocators/*/README.md python/README.md
     find include -name '*.h' -o -name '*.hpp' -o -name '*.cuh'
     grep -rl '"usage: ' tools --include='*.c'
 } >"$tmp/files"

@@ -16,9 +16,8 @@ src=$(cd "${top_srcdir:-$here/../..}" && pwd)
 for tool in bash make; do
     command -v $tool >/dev/null 2>&1 || { echo "skipped: no $tool"; exit 77; }
 done
-work=$(mktemp -d "${TMPDIR:-/tmp}/shpool-quickstart.XXXXXX") || exit 99
-trap 'rm -rf "$work"' EXIT
-failed=0
+# shellcheck source=tests/build/checks.sh
+. "$src/tests/build/checks.sh"
 
 stub() { # FILE: the script is the input
     { echo '#!/bin/sh'; cat; } >"$1"
@@ -84,7 +83,6 @@ rule() { # TEXT COMMAND...
         failed=1
     fi
 }
-not() { if "$@"; then return 1; else return 0; fi; }
 last() { # N PATTERN: line N from the end
     tail -n "$1" "$work/out" | head -n 1 | grep -q -- "$2"
 }

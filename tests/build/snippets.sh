@@ -45,7 +45,7 @@ echo "PASS $count examples"
 cd "$src" || exit 1
 awk -f tests/build/doc_blocks.awk tests/build/test_doc_snippets.c \
     tests/build/doc_snippets.cu examples/*.c* \
-    examples/*/*.[ch]* README.md doc/*.md man/*.[137] >"$tmp/documents"
+    examples/*/*.[ch]* README.md doc/*.md man/*.1 man/*.in >"$tmp/documents"
 count=$(tail -1 "$tmp/documents")
 if grep '^FAIL' -A 20 "$tmp/documents"; then
     echo "FAIL blocks of documents are not lines of a file that is compiled"

@@ -1,35 +1,48 @@
 #!/bin/sh
-# libshpool.so exports shpool_* and simt_* only, and needs no CUDA library to load.
+# SPDX-License-Identifier: BSD-3-Clause
+# Programs that were linked with an earlier libshpool.so run with this one (doc/ABI.md): structures
+# have the sizes and offsets of abi.c, and the library exports what symbols.txt lists, no more and
+# no less.  Each of these functions is tested with failures.  No CUDA library is needed to load it.
+#
+#   CC, NM, top_srcdir, top_builddir
+#
+# Prints a FAIL line for each fault.  Exit: 0; 1; 77: no shared library in this build.
 set -u
+list=$top_srcdir/tests/build/symbols.txt
 library=$top_builddir/.libs/libshpool.so
-if [ ! -f "$library" ]; then
-    echo "no shared library in this build"
-    exit 77
-fi
 failed=0
 
-# nm may hold options
-# shellcheck disable=SC2086
-exported=$($NM -D --defined-only "$library" | sed 's/@.*//' | awk '{ print $NF }') || exit 99
-case $exported in
-*shpool_plan*) ;;
-*)
-    echo "FAIL: the public functions are not exported"
-    failed=1
-    ;;
-esac
-others=$(printf '%s\n' "$exported" | grep -v -e '^shpool_' -e '^simt_')
-if [ -n "$others" ]; then
-    echo "FAIL: exported, but neither shpool_* nor simt_*:"
-    printf '%s\n' "$others"
+# shellcheck disable=SC2086 # CC may hold options
+if ! $CC -std=c11 -fsyntax-only -I"$top_builddir/include" -I"$top_srcdir/include" \
+    "$top_srcdir/tests/build/abi.c"; then
+    echo "FAIL: a structure is not as tests/build/abi.c has it; doc/ABI.md says what may change"
     failed=1
 fi
-# built-in modules and embedded code are reached through the registry
-leaked=$(printf '%s\n' "$exported" | grep -e '^shpool_allocator_[a-z_]*$' |
-    grep -v -x -e shpool_allocator_count -e shpool_allocator_get -e shpool_allocator_find)
-leaked="$leaked$(printf '%s\n' "$exported" | grep '^shpool_lto_')"
-if [ -n "$leaked" ]; then
-    echo "FAIL: exported, but internal: $leaked"
+
+# ---- each function fails in a test ----
+for name in $(sed -n 's/^\([a-z][a-z0-9_]*\)$/\1/p' "$list"); do
+    if ! (cd "$top_srcdir/tests" && cat */test_memory.c lib/test_relink.c simt/trial.h \
+        device/test_*fault*.c device/test_p[lr]*.c device/share_trial.h device/trial.h) |
+        grep -qw "$name"; then
+        echo "FAIL $name: no test lets it fail, and tests/build/symbols.txt does not say why"
+        failed=1
+    fi
+done
+
+# ---- the library ----
+if [ ! -f "$library" ]; then
+    echo "no shared library in this build"
+    [ $failed = 1 ] || exit 77
+    exit 1
+fi
+work=$(mktemp -d) || exit 99
+trap 'rm -rf "$work"' EXIT
+sed -n 's/^\([a-z][a-z0-9_]*\).*/\1/p' "$list" | LC_ALL=C sort >"$work/listed"
+# shellcheck disable=SC2086 # NM may hold options
+$NM -D --defined-only "$library" | sed 's/@.*//' | awk '{ print $NF }' | LC_ALL=C sort \
+    >"$work/exported"
+if ! diff "$work/listed" "$work/exported"; then
+    echo "FAIL: < is in tests/build/symbols.txt and not exported, > is exported and not there"
     failed=1
 fi
 

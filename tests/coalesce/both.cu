@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Kernels on which both routes must decide equally: nvcc made both.ptx from this file, and
-// tests/coalesce/kernels.cu includes it for clang.  tests/coalesce/llvm.sh compares the remarks.
+// Kernels on which both routes must decide equally, as both.txt has it: nvcc.sh compiles this file,
+// and tests/coalesce/kernels.cu includes it for clang and llvm.sh.
 // The form is that of tests/coalesce/kernels.cu: (to, from, number of records, not used).
 #ifndef KERNEL
 #define KERNEL extern "C" __global__ void

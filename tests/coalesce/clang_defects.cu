@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels on which an earlier pass of this kind (COALDA) failed, by the numbers under which its
-// defects are listed in doc/COALESCE-CLANG.md: aborts, miscompiled code, and missed patterns.
+// The kernels on which an earlier pass of this kind (COALDA) failed, by the numbers of its defects:
+// aborts, miscompiled code, and missed patterns.
 // Rewritten by force, each must give the same results as before.  Signature as in kernels.cu;
 // buffers hold 256 bytes for each thread that is launched, and 16 KiB more.
 typedef unsigned int word;

@@ -1,5 +1,5 @@
-# The coalescing lint and rewriter.  nvcc made the .ptx from the .cu here and from
-# tools/bench/coalesce/kernels.cu (coalesce.sh generates them again and compares).
+# The coalescing lint and rewriter.  nvcc makes PTX from the .cu here and from
+# tools/bench/coalesce/kernels.cu (nvcc.sh); lint.ptx and tests/corpus/ptx have a part of it.
 noinst_HEADERS += \
 	tests/coalesce/cuda.h \
 	tests/coalesce/ptx_machine.h \
@@ -39,12 +39,11 @@ check_PROGRAMS += $(shpool_coalesce_tests)
 TESTS += $(shpool_coalesce_tests)
 endif
 shpool_test_scripts += tests/coalesce/coalesce.sh tests/coalesce/growth.sh \
-	tests/coalesce/planted.sh
-EXTRA_DIST += tests/coalesce/both.cu tests/coalesce/both.ptx \
-	tests/coalesce/defects.cu tests/coalesce/defects.ptx tests/coalesce/defects.txt \
-	tests/coalesce/hand.ptx tests/coalesce/kept.ptx tests/coalesce/lint.cu \
-	tests/coalesce/lint.ptx tests/coalesce/lint.txt tests/coalesce/suite.ptx \
-	tests/coalesce/suite.txt
+	tests/coalesce/nvcc.sh tests/coalesce/planted.sh
+EXTRA_DIST += tests/coalesce/both.cu tests/coalesce/both.txt tests/coalesce/decisions.sh \
+	tests/coalesce/defects.cu tests/coalesce/defects.txt tests/coalesce/hand.ptx \
+	tests/coalesce/kept.ptx tests/coalesce/lint.cu tests/coalesce/lint.ptx \
+	tests/coalesce/lint.txt tests/coalesce/suite.txt
 
 # The rewrite in clang: these scripts skip (77) where the plugin is not built.
 check_PROGRAMS += tests/coalesce/emulate tests/coalesce/fuzz

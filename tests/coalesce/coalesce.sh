@@ -1,62 +1,39 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# shpool-coalesce as users call it: findings word by word, exit statuses, JSON and SARIF; and with
-# nvcc: PTX of today's compiler in the machine, every output assembled, whole builds.
+# shpool-coalesce as users call it: findings word by word, exit statuses, JSON and SARIF.  What
+# needs nvcc is in nvcc.sh.
 #
-#   NVCC           nvcc [empty: tests that need it are skipped]
 #   top_srcdir, top_builddir
 #
 # Prints one PASS or FAIL line for each expectation.  Exit: 0; 1.
 set -u
-: "${NVCC:=}" "${top_srcdir:=.}" "${top_builddir:=.}"
+: "${top_srcdir:=.}" "${top_builddir:=.}"
 src=$(cd "$top_srcdir" && pwd)
-build=$(cd "$top_builddir" && pwd)
-tool=$build/shpool-coalesce
-tmp=$(mktemp -d) || exit 1
-trap 'rm -rf "$tmp"' EXIT
-failed=0
+tool=$(cd "$top_builddir" && pwd)/shpool-coalesce
+# shellcheck source=tests/build/checks.sh
+. "$src/tests/build/checks.sh"
+# shellcheck source=tests/coalesce/decisions.sh
+. "$src/tests/coalesce/decisions.sh"
+tmp=$work
 
-pass() { echo "PASS $*"; }
-fail() { echo "FAIL $*"; failed=1; }
-
-# expect STATUS TEXT COMMAND...: its exit status, and a regular expression that its output matches
-expect() {
-    status=$1
-    text=$2
-    shift 2
-    "$@" >"$tmp/out" 2>&1 </dev/null
-    got=$?
-    if [ $got = "$status" ] && { [ -z "$text" ] || grep -q -- "$text" "$tmp/out"; }; then
-        pass "$(echo "$*" | sed "s#$build/##; s#$src/##")"
-    else
-        fail "$*: status $got, not $status, or nothing like \"$text\" in:"
-        head -5 "$tmp/out"
-    fi
-}
-
-same() { # WHAT FILE FILE
-    if cmp -s "$2" "$3"; then pass "$1"; else fail "$1:"; diff "$2" "$3" | head -10; fi
-}
-
-# ---- findings, word by word ----
+# ---- findings, word by word; nvcc.sh has the same for all kernels ----
 cd "$src/tests/coalesce" || exit 1
-"$tool" lint -r -c always lint.ptx | sed 's/.\[[0-9;]*m//g' >"$tmp/lint"
-same "findings about lint.cu, with excerpts" lint.txt "$tmp/lint"
-"$tool" lint -r suite.ptx | grep remark | sed 's/^[a-z]*\.ptx:[0-9]*: //' |
-    LC_ALL=C sort >"$tmp/suite"
-same "decisions about the suite" suite.txt "$tmp/suite"
-"$tool" lint -r -f defects.ptx | grep remark | sed 's/^[a-z]*\.ptx:[0-9]*: //' |
-    LC_ALL=C sort >"$tmp/defects"
-same "decisions about the defects, forced" defects.txt "$tmp/defects"
-
-# ---- the lint says of a record what the rewriter does with it ----
-for options in "" --force; do
-    for file in suite both defects; do
-        # shellcheck disable=SC2086
-        said=$("$tool" lint $options $file.ptx | grep -c 'which rewrites this')
-        # shellcheck disable=SC2086
-        expect 0 "ptx: $said records rewritten" "$tool" rewrite -v $options $file.ptx -o /dev/null
+about lint.ptx <lint.txt >"$tmp/wanted"
+"$tool" lint -r -c always lint.ptx | plain >"$tmp/lint"
+same "findings about lint.cu, with excerpts" "$tmp/wanted" "$tmp/lint"
+for name in suite defects; do
+    files=
+    for kernel in $(sed -n 's/.* remark: \([a-z0-9_]*\): .*/\1/p' $name.txt | sort -u); do
+        [ ! -f "../corpus/ptx/$kernel.ptx" ] || files="$files ../corpus/ptx/$kernel.ptx"
     done
+    # shellcheck disable=SC2086
+    about $files <$name.txt >"$tmp/wanted"
+    # shellcheck disable=SC2086
+    "$tool" lint -r $(how $name) $files | decisions >"$tmp/decisions"
+    same "decisions about $(echo $files | wc -w) kernels of $name" "$tmp/wanted" "$tmp/decisions"
+done
+for file in ../corpus/ptx/rows64.ptx ../corpus/ptx/cannot_ask.ptx hand.ptx; do
+    says_what_it_does $file
 done
 
 # ---- headers that are not the user's ----
@@ -69,10 +46,10 @@ header() {
         [ $status = 1 ] && [ "$lines" -gt 9 ] && [ ! -s "$tmp/left" ]
     else
         [ $status = 0 ] && [ "$lines" = 0 ] &&
-            [ "$(cat "$tmp/left")" = "shpool-coalesce: 14 findings in headers of the system and of \
+            [ "$(cat "$tmp/left")" = "shpool-coalesce: 9 findings in headers of the system and of \
 shpool are left out; --headers shows them" ]
     fi
-    if [ $? = 0 ]; then pass "$2: $1"; else fail "$2: not $1:"; cat "$tmp/all" "$tmp/left"; fi
+    result $? "$2: shown: $1" || cat "$tmp/all" "$tmp/left"
 }
 for file in a.cuh /home/a/b.cuh /opt/a/b.h /usr/src/a/b.cuh /home/shpool/a.cuh ../include/a.cuh \
     /home/cuda/a.h /usr/lib/a.cu include/shpool/a.cu /home/a/noending; do
@@ -90,7 +67,7 @@ for file in /usr/include/a.h /usr/local/include/a.hpp /usr/include/c++/13/vector
 done
 expect 0 'a.h:11:9: warning: one_field' "$tool" lint --headers "$tmp/header.ptx"
 expect 0 'remark: one_field' "$tool" lint -r --headers "$tmp/header.ptx"
-expect 0 ': 11 findings in headers' "$tool" lint -l warning "$tmp/header.ptx"
+expect 0 ': 8 findings in headers' "$tool" lint -l warning "$tmp/header.ptx"
 expect 0 ': [0-9]* findings in headers' "$tool" rewrite -r "$tmp/header.ptx" -o /dev/null
 expect 0 'a.h:11:9: remark' "$tool" rewrite -r --headers "$tmp/header.ptx" -o /dev/null
 
@@ -103,9 +80,9 @@ expect 2 'a file is missing' "$tool" lint
 expect 2 'unknown option' "$tool" lint --jason lint.ptx
 expect 2 '--fail-on takes warning, note or remark, not error' "$tool" lint --fail-on error lint.ptx
 expect 2 '1 to 3 numbers' "$tool" lint --block 0 lint.ptx
-expect 2 'rewrite needs -o FILE' "$tool" rewrite suite.ptx
+expect 2 'rewrite needs -o FILE' "$tool" rewrite hand.ptx
 expect 2 'rewrite needs exactly one file, not also lint.ptx' \
-    "$tool" rewrite suite.ptx lint.ptx -o x.ptx
+    "$tool" rewrite hand.ptx lint.ptx -o x.ptx
 expect 3 'No such file' "$tool" lint nothing.ptx
 expect 3 'the name must end in .cu, .ptx, .ll or .bc' "$tool" lint lint.txt
 expect 0 'warning' "$tool" lint lint.ptx
@@ -130,12 +107,12 @@ mkdir "$tmp/folder.ptx"
 expect 3 'Is a directory' "$tool" lint "$tmp/folder.ptx"
 expect 3 'binary.ptx:1:1: error: ' "$tool" lint "$tmp/binary.ptx" lint.ptx
 expect 3 'warning: one_field' "$tool" lint "$tmp/binary.ptx" lint.ptx
-expect 0 'rewritten' "$tool" rewrite -r suite.ptx -o "$tmp/suite.ptx"
-expect 3 'already rewritten' "$tool" rewrite "$tmp/suite.ptx" -o "$tmp/again.ptx"
-expect 0 '' "$tool" rewrite --no-loads --no-stores --no-copies --no-rows suite.ptx \
+expect 0 'rewritten' "$tool" rewrite -r hand.ptx -o "$tmp/hand.ptx"
+expect 3 'already rewritten' "$tool" rewrite "$tmp/hand.ptx" -o "$tmp/again.ptx"
+expect 0 '' "$tool" rewrite --no-loads --no-stores --no-copies --no-rows hand.ptx \
     -o "$tmp/same.ptx"
-expect 0 '^suite.ptx:[0-9]*: remark' "$tool" rewrite -r suite.ptx -o "$tmp/same2.ptx"
-same "with everything left out the text stays" suite.ptx "$tmp/same.ptx"
+expect 0 '^hand.ptx:[0-9]*: remark' "$tool" rewrite -r hand.ptx -o "$tmp/same2.ptx"
+same "with everything left out the text stays" hand.ptx "$tmp/same.ptx"
 expect 0 '' "$tool" rewrite --force kept.ptx -o "$tmp/same.ptx"
 same "what must be kept is, though forced" kept.ptx "$tmp/same.ptx"
 # parameters may have any names: these are the kernel's, and "out" is a call's in the inner scope
@@ -185,7 +162,8 @@ expect 0 'named.ptx:34: note: shadowed' "$tool" lint "$tmp/named.ptx"
     echo '.file 1 "moved.cu"'
 } >"$tmp/moved.ptx"
 expect 0 'moved.cu:7: note: shadowed' "$tool" lint "$tmp/moved.ptx"
-if grep -q 'scale' "$tmp/named"; then fail "parameters of any name"; else pass "parameters"; fi
+! grep -q 'scale' "$tmp/named"
+result $? "parameters of any name"
 
 # retval0 is a call's result, not a parameter of the kernel, and differs from lane to lane
 cat >"$tmp/called.ptx" <<'PTX'
@@ -228,16 +206,16 @@ if [ -c /dev/full ]; then
     done
     expect 3 'standard output: No space' sh -c "'$tool' costs >/dev/full"
     expect 3 'full: No space' "$tool" lint lint.ptx -o /dev/full
-    expect 3 'full: No space' "$tool" rewrite suite.ptx -o /dev/full
+    expect 3 'full: No space' "$tool" rewrite hand.ptx -o /dev/full
 fi
 echo old >"$tmp/full.ptx"
 expect 3 'full.ptx: File too large' sh -c \
-    "trap '' XFSZ; ulimit -f 8; '$tool' rewrite suite.ptx -o '$tmp/full.ptx'"
+    "trap '' XFSZ; ulimit -f 8; '$tool' rewrite hand.ptx -o '$tmp/full.ptx'"
 expect 0 '^old$' cat "$tmp/full.ptx"
 expect 1 '^0$' sh -c "ls '$tmp' | grep -c part"
 
 # ---- an output that is an input would be lost ----
-cp suite.ptx "$tmp/in.ptx"
+cp hand.ptx "$tmp/in.ptx"
 ln -s in.ptx "$tmp/link.ptx"
 ln "$tmp/in.ptx" "$tmp/hard.ptx"
 for out in in.ptx link.ptx hard.ptx ./in.ptx; do
@@ -246,10 +224,10 @@ for out in in.ptx link.ptx hard.ptx ./in.ptx; do
     expect 2 'the output must not be the input .*in.ptx' "$tool" lint lint.ptx "$tmp/in.ptx" \
         -o "$tmp/$out"
 done
-same "the input is as it was" suite.ptx "$tmp/in.ptx"
-cp suite.ptx "$tmp/out.ptx.part"
+same "the input is as it was" hand.ptx "$tmp/in.ptx"
+cp hand.ptx "$tmp/out.ptx.part"
 expect 0 '' "$tool" rewrite "$tmp/out.ptx.part" -o "$tmp/out.ptx"
-same "an input that is called .part stays" suite.ptx "$tmp/out.ptx.part"
+same "an input that is called .part stays" hand.ptx "$tmp/out.ptx.part"
 expect 0 '' "$tool" lint lint.ptx -o /dev/null
 rm "$tmp/out.ptx.part"
 
@@ -261,7 +239,7 @@ excerpt() {
     sed "s#\"lint.cu\"#\"$file\"#; s/\.loc.1 [0-9]*/.loc	1 7/" lint.ptx >"$folder/x.ptx"
     LC_ALL=C timeout 300 "$tool" lint -c always "$@" "$folder/x.ptx" >"$tmp/excerpts" 2>&1
     if [ $? -ne 0 ] || ! grep -q warning "$tmp/excerpts"; then
-        fail "excerpt of $file: $(head -3 "$tmp/excerpts")"
+        result 1 "excerpt of $file: $(head -3 "$tmp/excerpts")"
     elif [ -z "$text" ]; then
         expect 1 '^0$' grep -c '^ *7 | ' "$tmp/excerpts"
     else
@@ -304,7 +282,7 @@ expect 2 '"a\\x07" is not a command' "$tool" "$(printf 'a\007')"
 # ---- names ----
 sed 's/one_field/_ZN5space9one_fieldIiEEvPiPKf/g' lint.ptx >"$tmp/names.ptx"
 if "$tool" lint "$tmp/names.ptx" | grep -q 'warning: space::one_field<int>: '; then
-    pass "names are shown as they were written"
+    echo "PASS names are shown as they were written"
     "$tool" lint --skip 'space::one_field<int>' "$tmp/names.ptx" >"$tmp/skipped"
     expect 0 'warning: inlined: ' cat "$tmp/skipped"
     expect 1 '^0$' grep -c 'one_field' "$tmp/skipped"
@@ -318,7 +296,7 @@ cp lint.ptx "$tmp/programs/sub/a b.ptx"
 cp "$tmp/bad.ptx" "$tmp/programs"
 survey=$src/tools/coalesce/survey.sh
 expect 0 '^1 files linted, 1 refused, [1-9]' sh "$survey" -t "$tool" "$tmp/programs"
-expect 0 ' 7 .* 2 .* 8 .* 2 .*sub/a b.ptx$' sh "$survey" -t "$tool" "$tmp/programs"
+expect 0 ' 4 .* 2 .* 2 .* 2 .*sub/a b.ptx$' sh "$survey" -t "$tool" "$tmp/programs"
 sh "$survey" -t "$tool" -o "$tmp/found" -n 4 "$tmp/programs" >"$tmp/survey"
 expect 0 '^4$' grep -c '^lint.cu:' "$tmp/survey"
 expect 0 '^[1-9]' grep -c 'warning: one_field' "$tmp/found"
@@ -401,69 +379,7 @@ expect 3 'nvcc ended with 1' in_toolkit "$tool" lint "$tmp/app.cu" -- --no-such-
 expect 3 'nvcc is needed to lint a .cu file' env PATH=/nowhere "$tool" lint "$tmp/app.cu"
 expect 3 'a temporary folder cannot be made' env TMPDIR=/nowhere \
     PATH="$tmp/toolkit/bin:$PATH" "$tool" nvcc -ptx app.cu
-[ "$(ls "$tmp/temporary")" = '' ] || fail "temporary files are left: $(ls "$tmp/temporary")"
+[ "$(ls "$tmp/temporary")" = '' ]
+result $? "no temporary files are left $(ls "$tmp/temporary")"
 
-# ---- with nvcc ----
-if [ -z "$NVCC" ]; then
-    echo "left out: what needs nvcc"
-    exit $failed
-fi
-PATH=$(dirname "$NVCC"):$PATH
-cd "$tmp" || exit 1
-flags="-O3 -std=c++17 -arch=sm_80"
-for name in suite defects lint both; do
-    file=$src/tests/coalesce/$name.cu
-    [ $name = suite ] && file=$src/tools/bench/coalesce/kernels.cu
-    # shellcheck disable=SC2086
-    "$NVCC" -ptx $flags "$file" -o new.ptx || { fail "nvcc $name"; continue; }
-    for how in "" --force; do
-        # shellcheck disable=SC2086
-        if "$tool" rewrite $how new.ptx -o out.ptx && ptxas -arch=sm_80 out.ptx -o out.cubin; then
-            pass "ptxas takes $name.cu rewritten $how"
-        else
-            fail "$name.cu rewritten $how does not assemble"
-        fi
-    done
-done
-for name in hand kept; do
-    ptxas -arch=sm_90 "$src/tests/coalesce/$name.ptx" -o out.cubin || fail "$name.ptx is no PTX"
-done
-cp "$src/tests/coalesce/lint.cu" .
-expect 0 '^lint.cu:56:9: warning' "$tool" lint lint.cu -- -O3 -arch=sm_80
-expect 3 'nvcc ended with' "$tool" lint lint.cu -- --no-such-option
-mkdir cu && cp lint.cu cu
-expect 0 '^1 files linted, 0 refused' sh "$src/tools/coalesce/survey.sh" -t "$tool" cu -- \
-    -O3 -arch=sm_80
-expect 3 'nvcc is needed to lint a .cu file' env PATH=/nowhere "$tool" lint lint.cu
-cat >app.cu <<'APP'
-#include <cstdio>
-__global__ void nine(int *__restrict__ d, const int *__restrict__ s)
-{
-    for (int k = 0; k < 9; k++) { d[9 * threadIdx.x + k] = s[9 * threadIdx.x + 8 - k]; }
-}
-int main() { nine<<<1, 1>>>(0, 0); puts(cudaGetErrorString(cudaGetLastError())); }
-APP
-# shellcheck disable=SC2086
-expect 0 '2 records rewritten' "$tool" nvcc -v -- $flags app.cu -o app
-[ -x app ] || fail "no executable"
-expect 0 '' "$tool" nvcc -O3 -arch=sm_80 -ptx app.cu -o app.ptx
-expect 0 'shpc_' cat app.ptx
-for name in nine _Z4ninePiPKi; do
-    expect 0 ' 0 records rewritten' "$tool" nvcc -v --skip other --skip $name -- -O3 -arch=sm_80 \
-        -ptx app.cu -o app.ptx
-done
-rm -f app.ptx
-expect 0 '' "$tool" "$NVCC" -O3 -arch=sm_80 -ptx app.cu -o app.ptx
-expect 0 'shpc_' cat app.ptx
-expect 0 'rgb.ptx: 1 records rewritten' "$tool" nvcc -v -- -O3 -arch=sm_80 \
-    "$src/examples/rgb/rgb.cu" "$src/examples/rgb/main.cpp" -o rgb
-./rgb >rgb.log 2>&1
-case $? in
-0 | 77) pass "examples/rgb: $(tail -n 1 rgb.log)" ;;
-*) fail "examples/rgb: $(cat rgb.log)" ;;
-esac
-expect 3 '/nowhere/nvcc was not found; put it on PATH' "$tool" /nowhere/nvcc -ptx app.cu
-expect 1 'error' "$tool" nvcc -ptx no_such.cu
-expect 0 '' "$tool" nvcc -O3 -gencode arch=compute_80,code=sm_80 \
-    -gencode arch=compute_90,code=sm_90 -rdc=true app.cu -o app
 exit $failed

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// The kernels of tests/coalesce/defects.h; nvcc made defects.ptx from this file.
+// The kernels of tests/coalesce/defects.h.
 #include <stddef.h>
 #include <stdint.h>
 

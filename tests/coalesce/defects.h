@@ -15,7 +15,7 @@ enum {
     DEFECT_SAME      = 2, /* s may be d: each thread keeps to its own record */
     DEFECT_2D        = 4, /* blocks of 16 x 8 */
     DEFECT_LOCKSTEP  = 8, /* lanes overlap: compared only where they run in step */
-    DEFECT_OVERLAP   = 16 /* s and d may overlap in any way, then one warp in step */
+    DEFECT_OVERLAP   = 16 /* s and d may overlap in any way, then lanes run in step */
 };
 
 #define COALESCE_DEFECTS(DEFECT)                                                                   \

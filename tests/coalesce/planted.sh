@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The tests of the tests: each bug below is planted in a copy of one file of coalesce/, and one of
-# test_warp, test_plan, test_rows, test_run and test_random must fail.
+# test_plan, test_rows, test_run, test_warp and test_random must fail.
 # (Faults in rewritten code are planted by test_run itself.)
 #
 #   CC, top_srcdir, top_builddir, cmocka_cflags
@@ -86,21 +86,14 @@ one() { # TMP NAME
         head -3 "$tmp/$2/log"
         return 1
     fi
-    for test in test_warp test_plan test_rows test_run test_random; do
+    for test in test_plan test_rows test_run test_warp test_random; do # the quick ones first
         $CC "$tmp/$test.o" "$tmp/$2/bug.o" "$tmp/machine.a" "$library" -lcmocka -lm -ldl \
             -lpthread -o "$tmp/$2/test" 2>"$tmp/$2/log" || { head -3 "$tmp/$2/log"; return 1; }
-        case $test in # the quick ones first
-        test_run)
-            parts="test_by_hand test_defects_by_the_cost_rule test_defects_forced test_suite_forced"
-            ;;
-        *) parts=all ;;
-        esac
-        for part in $parts; do # which test_run alone looks at
-            if ! timeout 120 "$tmp/$2/test" "$part" >"$tmp/$2/out" 2>&1; then
-                echo "PASS $2: $test, $part"
-                return 0
-            fi
-        done
+        # the filter, which test_run alone looks at: not its planted faults
+        if ! timeout 120 "$tmp/$2/test" 'test_run*' >"$tmp/$2/out" 2>&1; then
+            echo "PASS $2: $test"
+            return 0
+        fi
     done
     echo "FAIL $2: not noticed"
     return 1

@@ -10,22 +10,13 @@
 
 #define DEFECT(_name, _read, _written, _extra, _flags)                                             \
     { #_name, _read, _written, _extra, _flags },
-const trial_kernel trial_defects[] = { COALESCE_DEFECTS(DEFECT) };
-const size_t trial_defect_count = sizeof(trial_defects) / sizeof(trial_defects[0]);
-
-const trial_kernel trial_by_hand[] = { COALESCE_BY_HAND(DEFECT) };
-const size_t trial_by_hand_count = sizeof(trial_by_hand) / sizeof(trial_by_hand[0]);
-
-const trial_kernel trial_both[] = { COALESCE_BOTH(DEFECT) };
-const size_t trial_both_count = sizeof(trial_both) / sizeof(trial_both[0]);
-
 /* Copies and records of `restrict` pointers; the latter must not overlap. */
 #define SUITE(_name, _read, _written, _shape, _target)                                             \
-    { #_name, _read, _written, 0, ((_shape) == SUITE_FULL) ? 16u : 0u },
-const trial_kernel trial_suite[] = { COALESCE_SUITE(SUITE) };
-const size_t trial_suite_count = sizeof(trial_suite) / sizeof(trial_suite[0]);
-
-#define SUITE_BLOCK 16u /* flag: blocks of 256 threads, all full */
+    { #_name, _read, _written, 0, ((_shape) == SUITE_FULL) ? SUITE_BLOCK : 0u },
+#define SUITE_BLOCK 32u /* flag: blocks of 256 threads, all full */
+const trial_kernel trial_kernels[] = { COALESCE_DEFECTS(DEFECT) COALESCE_BY_HAND(DEFECT)
+                                       COALESCE_BOTH(DEFECT) COALESCE_SUITE(SUITE) };
+const size_t trial_kernel_count = sizeof(trial_kernels) / sizeof(trial_kernels[0]);
 
 /* ---- texts ---- */
 
@@ -52,16 +43,12 @@ trial_text trial_parse(char *text)
 
 trial_text trial_read(const char *file)
 {
-    const char *top = getenv("top_srcdir");
-    char        path[4096];
-    FILE       *in;
-    char       *text = malloc(1 << 22);
-    size_t      bytes;
+    FILE  *in   = fopen(file, "rb");
+    char  *text = malloc(1 << 22);
+    size_t bytes;
 
-    (void)snprintf(path, sizeof(path), "%s/tests/coalesce/%s", (top != NULL) ? top : ".", file);
-    in = fopen((file[0] == '/') ? file : path, "rb");
     if ((in == NULL) || (text == NULL)) {
-        give_up(path, "cannot be read; set top_srcdir to the source folder");
+        give_up(file, "cannot be read; set top_srcdir to the source folder");
     }
     bytes = fread(text, 1, (1 << 22) - 1, in);
     (void)fclose(in);
@@ -100,8 +87,12 @@ static const ptx_function *find(const trial_text *text, const char *name)
             return function;
         }
     }
-    give_up(name, "no such kernel");
     return NULL;
+}
+
+int trial_has(const trial_text *text, const char *name)
+{
+    return find(text, name) != NULL;
 }
 
 #define S_ADDRESS 0x10000000ull
@@ -253,8 +244,8 @@ trial_setup trial_setup_of(const trial_kernel *kernel, uint32_t number)
     if (((kernel->flags & DEFECT_OVERLAP) != 0) && (number % 5 >= 2)) {
         setup.overlap = overlaps[(mixed >> 20) % 9];
         setup.seed    = 0;
-        setup.threads = 32;
-        setup.n       = 32;
+        setup.threads = (number % 2 == 0) ? 32 : 256;
+        setup.n       = setup.threads;
     }
     if ((kernel->flags & DEFECT_LOCKSTEP) != 0) {
         setup.seed = 0;

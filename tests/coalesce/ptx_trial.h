@@ -14,14 +14,9 @@ typedef struct trial_kernel {
     unsigned    flags;   /* DEFECT_* */
 } trial_kernel;
 
-extern const trial_kernel trial_defects[];
-extern const size_t       trial_defect_count;
-extern const trial_kernel trial_by_hand[];
-extern const size_t       trial_by_hand_count;
-extern const trial_kernel trial_both[];
-extern const size_t       trial_both_count;
-extern const trial_kernel trial_suite[]; /* tools/bench/coalesce/suite.h */
-extern const size_t       trial_suite_count;
+/* Those of defects.h and of tools/bench/coalesce/suite.h. */
+extern const trial_kernel trial_kernels[];
+extern const size_t       trial_kernel_count;
 
 /* One way to run a kernel. */
 typedef struct trial_setup {
@@ -41,8 +36,11 @@ typedef struct trial_text {
     ptx_module module;
 } trial_text;
 
-/* Read a file of tests/coalesce below $top_srcdir; exits the process if it cannot be. */
+/* Read a file; exits the process if it cannot be read. */
 trial_text trial_read(const char *file);
+
+/* Whether the text has a kernel of that name. */
+int trial_has(const trial_text *text, const char *name);
 
 /* Parse a text, which is taken; exits if it has errors. */
 trial_text trial_parse(char *text);

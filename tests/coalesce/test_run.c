@@ -3,84 +3,113 @@
  * blocks, sizes, tails, misalignments, overlaps and schedules. */
 #include "tests/unit.h"
 
+#include <unistd.h>
+
 #include "ptx_trial.h"
+
+/* ---- what is run ---- */
+
+static trial_text texts[128];
+static size_t     text_count;
+static char     **files; /* arguments; NULL: hand.ptx, and the kernels in tests/corpus/ptx */
+
+static int read_texts(void **state)
+{
+    const char *top     = getenv("top_srcdir");
+    size_t      kernels = 0;
+
+    (void)clear_environment(state);
+    assert_int_equal(chdir((top != NULL) ? top : "."), 0);
+    for (char **file = files; (file != NULL) && (*file != NULL); file++) {
+        texts[text_count++] = trial_read(*file);
+    }
+    if (files == NULL) {
+        texts[text_count++] = trial_read("tests/coalesce/hand.ptx");
+    }
+    for (size_t k = 0; k < trial_kernel_count; k++) {
+        size_t i = 0;
+        char   path[100];
+
+        (void)snprintf(path, sizeof(path), "tests/corpus/ptx/%s.ptx", trial_kernels[k].name);
+        if ((files == NULL) && (access(path, R_OK) == 0)) {
+            texts[text_count++] = trial_read(path);
+        }
+        while ((i < text_count) && !trial_has(&texts[i], trial_kernels[k].name)) {
+            i++;
+        }
+        kernels += (i < text_count);
+    }
+    print_message("%zu of %zu kernels\n", kernels, trial_kernel_count);
+    return (files == NULL) && (kernels < 20); /* lost files would be lost tests */
+}
+
+static int free_texts(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < text_count; i++) {
+        trial_free(&texts[i]);
+    }
+    return 0;
+}
 
 static uint32_t trials_per_kernel(void)
 {
     return (getenv("LIBSHPOOL_TEST_LONG") != NULL) ? 1000 : 60;
 }
 
-/* 1: the machine has no use for it: blocks of two dimensions, or minutes. */
-static int is_left_out(const trial_kernel *kernel)
+/* 0 also if the machine has no use for it: blocks of two dimensions, or minutes. */
+static int is_run(const trial_text *text, const trial_kernel *kernel)
 {
-    return (strcmp(kernel->name, "transposed") == 0) || (strcmp(kernel->name, "rows256") == 0);
+    return (strcmp(kernel->name, "transposed") != 0) && (strcmp(kernel->name, "rows256") != 0) &&
+           trial_has(text, kernel->name);
 }
 
-static void compare_all(const char *file, const trial_kernel *kernels, size_t count, int force,
-                        size_t least_groups)
+static void compare_all(int force)
 {
-    const ptx_request request   = { .plan = { .force = force } };
-    trial_text        plain     = trial_read(file);
-    size_t            groups;
-    trial_text        rewritten = trial_rewrite(&plain, &request, &groups);
-    uint64_t          compared  = 0;
-    uint64_t          saved     = 0; /* requests */
+    const ptx_request request  = { .plan = { .force = force } };
+    size_t            kernels  = 0;
+    size_t            groups   = 0;
+    uint64_t          compared = 0;
+    uint64_t          saved    = 0; /* requests */
 
-    assert_true(groups >= least_groups);
-    for (size_t k = 0; k < count; k++) {
-        for (uint32_t i = 0; !is_left_out(&kernels[k]) && (i < trials_per_kernel()); i++) {
-            const trial_setup   setup   = trial_setup_of(&kernels[k], i);
-            const trial_outcome outcome = trial_compare(&plain, &rewritten, &kernels[k], &setup);
+    for (size_t i = 0; i < text_count; i++) {
+        size_t     here;
+        trial_text rewritten = trial_rewrite(&texts[i], &request, &here);
 
-            if (!outcome.same) {
-                fail_msg("%s", outcome.what);
+        groups += here;
+        for (const trial_kernel *k = trial_kernels; k < trial_kernels + trial_kernel_count; k++) {
+            const int runs = is_run(&texts[i], k);
+
+            kernels += (size_t)runs;
+            for (uint32_t n = 0; runs && (n < trials_per_kernel()); n++) {
+                const trial_setup   setup   = trial_setup_of(k, n);
+                const trial_outcome outcome = trial_compare(&texts[i], &rewritten, k, &setup);
+
+                if (!outcome.same) {
+                    fail_msg("%s", outcome.what);
+                }
+                saved += (outcome.requests < outcome.plain_requests);
+                compared++;
             }
-            saved += (outcome.requests < outcome.plain_requests);
-            compared++;
         }
+        trial_free(&rewritten);
     }
+    print_message("%zu kernels, %zu records, %llu comparisons, %llu of them with fewer requests\n",
+                  kernels, groups, (unsigned long long)compared, (unsigned long long)saved);
+    assert_true(groups >= kernels / 2);
     assert_true(saved > compared / 20); /* the fast path is taken */
-    print_message("%llu comparisons, %llu of them with fewer requests\n",
-                  (unsigned long long)compared, (unsigned long long)saved);
-    trial_free(&plain);
-    trial_free(&rewritten);
 }
 
-static void test_suite_by_the_cost_rule(void **state)
+static void test_run_by_the_cost_rule(void **state)
 {
     (void)state;
-    compare_all("suite.ptx", trial_suite, trial_suite_count, 0, 30);
+    compare_all(0);
 }
 
-static void test_suite_forced(void **state)
+static void test_run_forced(void **state)
 {
     (void)state;
-    compare_all("suite.ptx", trial_suite, trial_suite_count, 1, 50);
-}
-
-static void test_defects_by_the_cost_rule(void **state)
-{
-    (void)state;
-    compare_all("defects.ptx", trial_defects, trial_defect_count, 0, 30);
-}
-
-static void test_defects_forced(void **state)
-{
-    (void)state;
-    compare_all("defects.ptx", trial_defects, trial_defect_count, 1, 40);
-}
-
-static void test_by_hand(void **state)
-{
-    (void)state;
-    compare_all("hand.ptx", trial_by_hand, trial_by_hand_count, 0, 10);
-    compare_all("hand.ptx", trial_by_hand, trial_by_hand_count, 1, 10);
-}
-
-static void test_kernels_of_both_routes(void **state)
-{
-    (void)state;
-    compare_all("both.ptx", trial_both, trial_both_count, 0, 14);
+    compare_all(1);
 }
 
 /* ---- the tests' test: faults in rewritten code are seen ---- */
@@ -107,22 +136,18 @@ static char *replaced(const char *text, const char *from, const char *to, size_t
     return out;
 }
 
-static int is_noticed(const trial_text *plain, const trial_text *faulty,
-                      const trial_kernel *kernels, size_t count)
+static int is_noticed(const trial_text *plain, const trial_text *faulty)
 {
-    for (uint32_t i = 0; i < 200; i++) {
-        for (size_t k = 0; k < count; k++) {
-            trial_setup   setup;
-            trial_outcome outcome;
+    for (uint32_t n = 0; n < 200; n++) {
+        for (const trial_kernel *k = trial_kernels; k < trial_kernels + trial_kernel_count; k++) {
+            if (is_run(plain, k)) {
+                const trial_setup   setup   = trial_setup_of(k, n);
+                const trial_outcome outcome = trial_compare(plain, faulty, k, &setup);
 
-            if (is_left_out(&kernels[k])) {
-                continue;
-            }
-            setup   = trial_setup_of(&kernels[k], i);
-            outcome = trial_compare(plain, faulty, &kernels[k], &setup);
-            assert_true(outcome.plain_ran);
-            if (!outcome.same) {
-                return 1;
+                assert_true(outcome.plain_ran);
+                if (!outcome.same) {
+                    return 1;
+                }
             }
         }
     }
@@ -152,25 +177,16 @@ static const struct { const char *from; const char *to; } faults[] = {
 
 static void expect_noticed(const char *from, const char *to)
 {
-    const struct { const char *file; const trial_kernel *kernels; size_t count; } sets[] = {
-        { "defects.ptx", trial_defects, trial_defect_count },
-        { "suite.ptx", trial_suite, trial_suite_count },
-        { "hand.ptx", trial_by_hand, trial_by_hand_count },
-    };
     const ptx_request request = { .plan = { .force = 1 } };
     size_t            planted = 0;
 
-    for (size_t i = 0; i < 3; i++) {
-        trial_text   plain = trial_read(sets[i].file);
-        size_t       groups;
-        size_t       here;
-        trial_text   rewritten = trial_rewrite(&plain, &request, &groups);
-        trial_text   faulty    = trial_parse(replaced(rewritten.text, from, to, &here));
-        int          noticed   = (here > 0) && is_noticed(&plain, &faulty, sets[i].kernels,
-                                                           sets[i].count);
+    for (size_t i = 0; i < text_count; i++) {
+        size_t     here;
+        trial_text rewritten = trial_rewrite(&texts[i], &request, &here);
+        trial_text faulty    = trial_parse(replaced(rewritten.text, from, to, &here));
+        int        noticed   = (here > 0) && is_noticed(&texts[i], &faulty);
 
         planted += here;
-        trial_free(&plain);
         trial_free(&rewritten);
         trial_free(&faulty);
         if (noticed) {
@@ -196,16 +212,13 @@ static void test_missing_warp_barrier_is_noticed(void **state)
     expect_noticed("\tbar.warp.sync -1;\n", "");
 }
 
-/* With an argument, the tests whose names it matches: coalesce/planted.sh is in a hurry. */
+/* test_run [FILTER [FILE...]]: the tests whose names match (coalesce/planted.sh is in a hurry), on
+ * all kernels of the files (coalesce/nvcc.sh). */
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_suite_by_the_cost_rule),
-        cmocka_unit_test(test_suite_forced),
-        cmocka_unit_test(test_defects_by_the_cost_rule),
-        cmocka_unit_test(test_defects_forced),
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_kernels_of_both_routes),
+        cmocka_unit_test(test_run_by_the_cost_rule),
+        cmocka_unit_test(test_run_forced),
         cmocka_unit_test(test_faults_in_rewritten_code_are_noticed),
         cmocka_unit_test(test_missing_warp_barrier_is_noticed),
     };
@@ -213,5 +226,6 @@ int main(int argc, char **argv)
     if (argc > 1) {
         cmocka_set_test_filter(argv[1]);
     }
-    return cmocka_run_group_tests(tests, clear_environment, NULL);
+    files = (argc > 2) ? argv + 2 : NULL;
+    return cmocka_run_group_tests(tests, read_texts, free_texts);
 }
