@@ -1,9 +1,10 @@
 # Tests, a folder for each room of the library.
 #
-# To add a CMocka program: write tests/ROOM/test_x.c, and add tests/ROOM/test_x to the list in that
-# room's fragment.  It is linked with all of libshpool, hidden functions included, and with code
-# that tests share.  To add a script: write tests/ROOM/x.sh, and add it to shpool_test_scripts
-# there.  It runs in the build folder with the environment below; exit 77 skips.
+# To add a CMocka program: write tests/ROOM/test_x.c with UNIT_TEST() (tests/test.h), and add
+# tests/ROOM/test_x to the list in that room's fragment.  It is linked with all of libshpool, hidden
+# functions included, and with code that tests share.  To add a script: write tests/ROOM/x.sh, and
+# add it to shpool_test_scripts there.  It runs in the build folder with the environment below; exit
+# 77 skips.
 shpool_cmocka_tests =
 # the same in C++: they list their sources
 shpool_cxx_tests =
@@ -15,13 +16,18 @@ shpool_compat_cppflags = $(AM_CPPFLAGS) -I$(top_srcdir)/include/shpool/compat
 if HAVE_CMOCKA
 check_LTLIBRARIES += libshpool_tests.la
 endif
-libshpool_tests_la_SOURCES =
+libshpool_tests_la_SOURCES = tests/faults.c tests/main.c tests/wrapped.c
 LDADD = libshpool_tests.la libshpool_core.la $(CMOCKA_LIBS) $(LIBM)
 
 # Fuzz targets, tests/ROOM/fuzz_x.c: here each only runs its corpus, tests/corpus/x, once;
 # tests/build/fuzz.sh fuzzes.
 shpool_fuzz_main = tests/fuzz_main.c
-noinst_HEADERS += tests/fuzz.h tests/growth.h tests/unit.h tests/wrapped.h
+# Requests that fail (tests/faults.h), for the library and not for the C library.
+shpool_failing = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=strdup \
+	-Wl,--wrap=fdopen,--wrap=fdopendir,--wrap=scandir,--wrap=posix_memalign,--wrap=mmap \
+	-Wl,--wrap=munmap,--wrap=pthread_create,--wrap=free
+noinst_HEADERS += tests/faults.h tests/fuzz.h tests/growth.h tests/test.h tests/unit.h \
+	tests/wrapped.h
 # the whole folder, so that new inputs need no line here
 EXTRA_DIST += tests/corpus
 CLEANFILES += tests/fuzz_*.crash-* tests/fuzz_*.leak-* tests/fuzz_*.timeout-*
@@ -99,10 +105,9 @@ shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesc
 	tests/coalesce/test_coalesce \
 	tests/coalesce/test_memory tests/coalesce/test_plan tests/coalesce/test_random \
 	tests/coalesce/test_rows tests/coalesce/test_run tests/coalesce/test_warp \
-	tests/device/fuzz_device tests/device/test_buffer_faults tests/device/test_call_faults \
-	tests/device/test_fault_pairs \
-	tests/device/test_faults tests/device/test_host tests/device/test_messages \
-	tests/device/test_model tests/device/test_ranges tests/device/test_train \
+	tests/device/fuzz_device tests/device/test_faults tests/device/test_host \
+	tests/device/test_messages tests/device/test_model tests/device/test_ranges \
+	tests/device/test_train \
 	tests/loadstore/test_layout tests/loadstore/test_mgpu \
 	tests/pools/test_geometry tests/tools/fuzz_log tests/tools/fuzz_options \
 	tests/tools/fuzz_results tests/tools/fuzz_trace tests/tools/test_bench_memory)

@@ -6,17 +6,12 @@
 /* CMocka gives each test a `state`, which few of them use. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/internal.h"
+#include "tests/test.h"
 
 /* The detail of the latest failure must hold the words that help the reader. */
 #define assert_detail(_part)                                                                       \

@@ -289,16 +289,17 @@ shpool_status shpool_device_no_capture(const shpool_device *device, shpool_strea
                     : SHPOOL_OK;
 }
 
-/* A refusal is tried once more, as no other caller could; then the byte is lost. */
-static cu_result try_again(const shpool_device *device, cu_ptr ptr, cu_result result)
+/* A refusal was tried once more, as no other caller could, with result `again`; then it is lost. */
+static cu_result refused(const shpool_device *device, cu_result result, cu_result again,
+                         const char *what)
 {
     shpool_device_loss loss = { .count = 0 };
 
-    if (device->cu->memory_free(ptr) == CU_SUCCESS) {
-        return CU_SUCCESS;
+    if (again == CU_SUCCESS) {
+        return again;
     }
     shpool_device_loss_add(&loss, result, 1);
-    shpool_device_loss_tell(device, &loss, "allocations");
+    shpool_device_loss_tell(device, &loss, what);
     return result;
 }
 
@@ -312,10 +313,16 @@ cu_result shpool_device_wait(const shpool_device *device)
 
     if (result == CU_SUCCESS) {
         result = device->cu->memory_free(ptr);
-        return (result == CU_SUCCESS) ? result : try_again(device, ptr, result);
+        return (result == CU_SUCCESS)
+                   ? result : refused(device, result, device->cu->memory_free(ptr), "allocations");
     }
     result = device->cu->host_alloc(&page, 1, 0);
-    return (result == CU_SUCCESS) ? device->cu->host_free(page) : result;
+    if (result == CU_SUCCESS) {
+        result = device->cu->host_free(page);
+        result = (result == CU_SUCCESS)
+                     ? result : refused(device, result, device->cu->host_free(page), "host pages");
+    }
+    return result;
 }
 
 shpool_status shpool_device_sync(const shpool_device *device)

@@ -26,7 +26,7 @@ shpool_test_scripts += \
 	tests/build/walls.sh
 EXTRA_DIST += tests/build/abi.c tests/build/checks.sh tests/build/doc_blocks.awk \
 	tests/build/doc_snippets.cu tests/build/load_rounds.c tests/build/nvrtc_headers.c \
-	tests/build/prose.awk tests/build/prose.words tests/build/prototypes.awk \
+	tests/build/prose.words tests/build/prototypes.awk \
 	tests/build/relink.cu tests/build/symbols.txt
 if HAVE_CMOCKA
 shpool_cmocka_tests += tests/build/test_doc_snippets

@@ -52,6 +52,4 @@ static inline shpool_buffer *counting(shpool_context *context, size_t count)
     return buffer;
 }
 
-#define TEST(_name) cmocka_unit_test_setup_teardown(_name, setup, teardown)
-
 #endif /* SHPOOL_TESTS_BUFFER_TRIAL_H */

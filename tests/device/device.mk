@@ -14,7 +14,6 @@ noinst_HEADERS += \
 	tests/device/graph_ways.h \
 	tests/device/runtime_fake.h \
 	tests/device/fake/state.h \
-	tests/device/host_memory.h \
 	tests/device/page_arrays.h \
 	tests/device/share_trial.h \
 	tests/device/trial.h
@@ -25,13 +24,10 @@ shpool_cmocka_tests += \
 	tests/device/test_buckets \
 	tests/device/test_buffer \
 	tests/device/test_buffer_copies \
-	tests/device/test_buffer_faults \
-	tests/device/test_call_faults \
 	tests/device/test_capture \
 	tests/device/test_context \
 	tests/device/test_devices \
 	tests/device/test_end \
-	tests/device/test_fault_pairs \
 	tests/device/test_faults \
 	tests/device/test_fill \
 	tests/device/test_fill_kernels \
@@ -48,7 +44,6 @@ shpool_cmocka_tests += \
 	tests/device/test_print \
 	tests/device/test_ranges \
 	tests/device/test_share \
-	tests/device/test_share_faults \
 	tests/device/test_share_processes \
 	tests/device/test_shards \
 	tests/device/test_streams \
@@ -68,12 +63,6 @@ tests_device_test_resource_SOURCES = tests/device/test_resource.cc tests/device/
 tests_device_test_resource_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DLIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE $(SHPOOL_CUDA_INCLUDES)
 endif
-# host memory that fails, for the library and not for the C library
-tests_device_test_fault_pairs_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=malloc,--wrap=calloc,--wrap=aligned_alloc
-tests_device_test_buffer_faults_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
-tests_device_test_plugin_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing_memory)
-tests_device_test_call_faults_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+tests_device_test_faults_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing)
+tests_device_test_plugin_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing)
 endif

@@ -32,7 +32,7 @@ static void assert_page(shpool_type type, const void *data, const char *format, 
     free(text);
 }
 
-static void test_the_listings_of_the_page(void **state)
+UNIT_TEST(test_the_listings_of_the_page)
 {
     const int32_t first = 0;
     const int32_t step = 5;
@@ -46,7 +46,6 @@ static void test_the_listings_of_the_page(void **state)
     double c[50];
     shpool_ascent ascent = shpool_ascent_make(SHPOOL_TYPE_I32, &first, &step);
 
-    (void)state;
     shpool_random_init(&random, SHPOOL_RANDOM_SEED);
     shpool_ascent_write(&ascent, 0, 50, a);
     assert_int_equal(shpool_random_fill(SHPOOL_TYPE_F32, &b_min, &b_max, &random, 50, b),
@@ -59,12 +58,11 @@ static void test_the_listings_of_the_page(void **state)
 }
 
 /* The C++ standard requires these of std::mt19937. */
-static void test_the_generator_is_mt19937(void **state)
+UNIT_TEST(test_the_generator_is_mt19937)
 {
     shpool_random random;
     uint32_t word = 0;
 
-    (void)state;
     shpool_random_init(&random, SHPOOL_RANDOM_SEED);
     assert_int_equal(shpool_random_draw(&random), 3499211612u);
     for (int i = 1; i < 10000; i++) {
@@ -74,14 +72,13 @@ static void test_the_generator_is_mt19937(void **state)
     assert_int_equal(shpool_random_draw(NULL), 0);
 }
 
-static void test_no_generator_is_a_new_one_for_each_call(void **state)
+UNIT_TEST(test_no_generator_is_a_new_one_for_each_call)
 {
     const uint32_t min = 0;
     const uint32_t max = UINT32_MAX;
     uint32_t first[2];
     uint32_t second[2];
 
-    (void)state;
     shpool_random_fill(SHPOOL_TYPE_U32, &min, &max, NULL, 2, first);
     shpool_random_fill(SHPOOL_TYPE_U32, &min, &max, NULL, 2, second);
     assert_int_equal(first[0], 3499211612u);
@@ -121,9 +118,8 @@ static void check_integers(shpool_type type, int64_t min, int64_t max)
     free(data);
 }
 
-static void test_integers_lie_between_min_and_max_both_included(void **state)
+UNIT_TEST(test_integers_lie_between_min_and_max_both_included)
 {
-    (void)state;
     check_integers(SHPOOL_TYPE_I8, -128, 127);
     check_integers(SHPOOL_TYPE_U8, 0, 255);
     check_integers(SHPOOL_TYPE_I16, -3, 3);
@@ -135,7 +131,7 @@ static void test_integers_lie_between_min_and_max_both_included(void **state)
 }
 
 /* Draws over a type's whole range are used unchanged; 64 bits take two, the higher half first. */
-static void test_whole_ranges_are_the_draws(void **state)
+UNIT_TEST(test_whole_ranges_are_the_draws)
 {
     const int32_t min32 = INT32_MIN;
     const int32_t max32 = INT32_MAX;
@@ -145,7 +141,6 @@ static void test_whole_ranges_are_the_draws(void **state)
     int32_t narrow = 0;
     uint64_t wide = 0;
 
-    (void)state;
     shpool_random_init(&random, SHPOOL_RANDOM_SEED);
     shpool_random_fill(SHPOOL_TYPE_I32, &min32, &max32, &random, 1, &narrow);
     assert_int_equal((uint32_t)narrow, 3499211612u + 0x80000000u);
@@ -154,7 +149,7 @@ static void test_whole_ranges_are_the_draws(void **state)
 }
 
 /* 2^31 + 1 values: of 32 bits nearly half are drawn again. */
-static void test_draws_that_would_favour_some_values_are_drawn_again(void **state)
+UNIT_TEST(test_draws_that_would_favour_some_values_are_drawn_again)
 {
     const uint32_t min = 7;
     const uint32_t max = 7 + (1u << 31);
@@ -164,7 +159,6 @@ static void test_draws_that_would_favour_some_values_are_drawn_again(void **stat
     uint32_t value = 0;
     int redrawn = 0;
 
-    (void)state;
     shpool_random_init(&random, 1);
     twin = random;
     for (int i = 0; i < 1000; i++) {
@@ -183,7 +177,7 @@ static void test_draws_that_would_favour_some_values_are_drawn_again(void **stat
     assert_in_range(redrawn, 850, 1150);
 }
 
-static void test_floats_are_the_draw_over_2_to_the_32(void **state)
+UNIT_TEST(test_floats_are_the_draw_over_2_to_the_32)
 {
     const double min = 0;
     const double max = 4294967296.0;
@@ -192,7 +186,6 @@ static void test_floats_are_the_draw_over_2_to_the_32(void **state)
     double value = 0;
     float small = 0;
 
-    (void)state;
     assert_int_equal(shpool_random_fill(SHPOOL_TYPE_F64, &min, &max, NULL, 1, &value), SHPOOL_OK);
     assert_true(value == 3499211612.0);
     assert_int_equal(shpool_random_fill(SHPOOL_TYPE_F32, &low, &high, NULL, 1, &small), SHPOOL_OK);
@@ -200,7 +193,7 @@ static void test_floats_are_the_draw_over_2_to_the_32(void **state)
 }
 
 /* 3 * 2^62 values: of 64 bits a quarter is drawn again. */
-static void test_draws_above_the_largest_multiple_are_drawn_again(void **state)
+UNIT_TEST(test_draws_above_the_largest_multiple_are_drawn_again)
 {
     const uint64_t min = 5;
     const uint64_t max = (UINT64_C(3) << 62) + 4;
@@ -209,7 +202,6 @@ static void test_draws_above_the_largest_multiple_are_drawn_again(void **state)
     uint64_t value = 0;
     int redrawn = 0;
 
-    (void)state;
     shpool_random_init(&random, 1);
     twin = random;
     for (int i = 0; i < 1000; i++) {
@@ -226,7 +218,7 @@ static void test_draws_above_the_largest_multiple_are_drawn_again(void **state)
     assert_in_range(redrawn, 250, 420); /* 1000 / 3 */
 }
 
-static void test_bad_ranges_are_refused_by_name(void **state)
+UNIT_TEST(test_bad_ranges_are_refused_by_name)
 {
     const int32_t seven = 7;
     const int32_t six = 6;
@@ -235,7 +227,6 @@ static void test_bad_ranges_are_refused_by_name(void **state)
     const double less = -1.7e308;
     int32_t data[2] = { 1, 2 };
 
-    (void)state;
     assert_int_equal(shpool_random_fill(SHPOOL_TYPE_I32, &seven, &six, NULL, 2, data),
                      SHPOOL_ERR_INVALID);
     assert_detail("int32: min 7 is above max 6");
@@ -292,9 +283,8 @@ static void check_sorted(shpool_type type, const void *min, const void *max)
     free(sorted);
 }
 
-static void test_sorted_is_the_same_numbers_in_order(void **state)
+UNIT_TEST(test_sorted_is_the_same_numbers_in_order)
 {
-    (void)state;
     check_sorted(SHPOOL_TYPE_I8, &(int8_t){ -100 }, &(int8_t){ 100 });
     check_sorted(SHPOOL_TYPE_U8, &(uint8_t){ 0 }, &(uint8_t){ 255 });
     check_sorted(SHPOOL_TYPE_I16, &(int16_t){ -300 }, &(int16_t){ 30000 });
@@ -308,7 +298,7 @@ static void test_sorted_is_the_same_numbers_in_order(void **state)
     check_sorted(SHPOOL_TYPE_F64, &(double){ -9.0 }, &(double){ -3.0 });
 }
 
-static void test_ascending_integers_wrap_and_floats_are_rounded_once(void **state)
+UNIT_TEST(test_ascending_integers_wrap_and_floats_are_rounded_once)
 {
     const uint8_t first8 = 250;
     const uint8_t step8 = 3;
@@ -318,7 +308,6 @@ static void test_ascending_integers_wrap_and_floats_are_rounded_once(void **stat
     float floats[3];
     shpool_ascent ascent = shpool_ascent_make(SHPOOL_TYPE_U8, &first8, &step8);
 
-    (void)state;
     shpool_ascent_write(&ascent, 0, 4, bytes);
     assert_memory_equal(bytes, ((uint8_t[]){ 250, 253, 0, 3 }), 4);
     ascent = shpool_ascent_make(SHPOOL_TYPE_F32, &first, &step);
@@ -326,9 +315,8 @@ static void test_ascending_integers_wrap_and_floats_are_rounded_once(void **stat
     assert_true(floats[1] == (float)(0.1f + 1000001 * (double)0.1f));
 }
 
-static void test_names_of_types(void **state)
+UNIT_TEST(test_names_of_types)
 {
-    (void)state;
     assert_string_equal(shpool_type_name(SHPOOL_TYPE_U16), "uint16");
     assert_string_equal(shpool_type_name(SHPOOL_TYPE_F64), "float64");
     assert_string_equal(shpool_type_name(SHPOOL_TYPE_OPAQUE(12)), "opaque");
@@ -338,22 +326,4 @@ static void test_names_of_types(void **state)
     assert_int_equal(SHPOOL_TYPE_BYTES(SHPOOL_TYPE_OPAQUE(12)), 12);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_listings_of_the_page),
-        cmocka_unit_test(test_the_generator_is_mt19937),
-        cmocka_unit_test(test_no_generator_is_a_new_one_for_each_call),
-        cmocka_unit_test(test_integers_lie_between_min_and_max_both_included),
-        cmocka_unit_test(test_whole_ranges_are_the_draws),
-        cmocka_unit_test(test_draws_that_would_favour_some_values_are_drawn_again),
-        cmocka_unit_test(test_floats_are_the_draw_over_2_to_the_32),
-        cmocka_unit_test(test_draws_above_the_largest_multiple_are_drawn_again),
-        cmocka_unit_test(test_bad_ranges_are_refused_by_name),
-        cmocka_unit_test(test_sorted_is_the_same_numbers_in_order),
-        cmocka_unit_test(test_ascending_integers_wrap_and_floats_are_rounded_once),
-        cmocka_unit_test(test_names_of_types),
-    };
-
-    return cmocka_run_group_tests(tests, clear_environment, NULL);
-}
+UNIT_GROUP(clear_environment, NULL)

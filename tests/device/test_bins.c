@@ -4,12 +4,11 @@
 
 #include "device/base/timeline.h"
 
-static void test_warm_pairs_make_no_driver_call(void **state)
+TEST_ON_BOTH(test_warm_pairs_make_no_driver_call)
 {
     static const size_t sizes[] = { 1, 256, 4096, 100000, MIB, 20 * MIB, 256 * MIB };
     shpool_stream streams[] = { NULL, SHPOOL_STREAM_LEGACY, SHPOOL_STREAM_PER_THREAD, NULL };
 
-    (void)state;
     begin("bins");
     streams[3] = stable_stream();
     for (size_t s = 0; s < SHPOOL_ARRAY_COUNT(streams); s++) {
@@ -52,13 +51,12 @@ static int have_two_slots(shpool_stream a, shpool_stream b)
 
 /* The driver's id distinguishes a stream that may be destroyed from a later one: each malloc asks
  * once, and free does not.  The capture mode is changed once a call, and changed back. */
-static void test_no_call_asks_the_driver_twice(void **state)
+TEST_ON_BOTH(test_no_call_asks_the_driver_twice)
 {
     shpool_stream s;
     shpool_stream other;
     void *ptr;
 
-    (void)state;
     begin("bins");
     do {
         s = fake_stream(0, CU_STREAM_NON_BLOCKING);
@@ -90,9 +88,8 @@ static void test_no_call_asks_the_driver_twice(void **state)
     end();
 }
 
-static void test_sizes_are_rounded_by_a_sixteenth_at_most(void **state)
+TEST_ON_BOTH(test_sizes_are_rounded_by_a_sixteenth_at_most)
 {
-    (void)state;
     begin("bins");
     for (size_t bytes = 1; bytes < 40 * MIB; bytes += bytes / 7 + 1) {
         void *ptr = get(allocator, bytes, NULL);
@@ -106,11 +103,10 @@ static void test_sizes_are_rounded_by_a_sixteenth_at_most(void **state)
     end();
 }
 
-static void test_the_page_s_requests_of_nothing(void **state)
+TEST_ON_BOTH(test_the_page_s_requests_of_nothing)
 {
     void *ptr = &ptr;
 
-    (void)state;
     begin("bins");
     assert_ok(shpool_device_malloc(allocator, 0, NULL, &ptr)); /* D16 */
     assert_null(ptr);
@@ -126,12 +122,11 @@ static void test_the_page_s_requests_of_nothing(void **state)
     end();
 }
 
-static void test_bad_frees_are_refused(void **state)
+TEST_ON_BOTH(test_bad_frees_are_refused)
 {
     char *ptr;
     int local;
 
-    (void)state;
     begin("bins");
     ptr = get(allocator, 5000, NULL);
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(allocator, &local, NULL));
@@ -148,13 +143,12 @@ static void test_bad_frees_are_refused(void **state)
     end();
 }
 
-static void test_another_stream_gets_it_when_it_has_finished(void **state)
+TEST_ON_BOTH(test_another_stream_gets_it_when_it_has_finished)
 {
     shpool_stream a;
     shpool_stream b;
     void *ptr;
 
-    (void)state;
     begin("bins");
     a = stable_stream();
     b = stable_stream();
@@ -175,14 +169,13 @@ static void test_another_stream_gets_it_when_it_has_finished(void **state)
 }
 
 /* The stream that gave a block is asked first for the next one, which must have finished, too. */
-static void test_the_next_block_of_another_stream(void **state)
+TEST_ON_BOTH(test_the_next_block_of_another_stream)
 {
     shpool_stream a;
     shpool_stream b;
     void *ptr;
     void *other;
 
-    (void)state;
     begin("bins");
     a = stable_stream();
     b = stable_stream();
@@ -243,12 +236,11 @@ static void give_first(const scene *s, size_t bytes)
 
 /* A stream is not asked first after a request that it did not serve: the requesting stream's own
  * block, which a third one was using, comes before. */
-static void test_a_stream_that_had_nothing_is_not_asked_first(void **state)
+TEST_ON_BOTH(test_a_stream_that_had_nothing_is_not_asked_first)
 {
     scene s = begin_scene("bins:reuse=done", 20 * MIB, 20 * MIB);
     shpool_stream user = stable_stream();
 
-    (void)state;
     assert_ok(shpool_device_record_stream(allocator, s.own, user));
     fake_work(user, s.own, 4096);
     put(allocator, s.own, s.b);
@@ -262,11 +254,10 @@ static void test_a_stream_that_had_nothing_is_not_asked_first(void **state)
 }
 
 /* Its own memory still comes first, when another stream has just given some. */
-static void test_own_memory_comes_before_another_stream_s(void **state)
+TEST_ON_BOTH(test_own_memory_comes_before_another_stream_s)
 {
     scene s = begin_scene("bins", 20 * MIB, 24 * MIB);
 
-    (void)state;
     give_first(&s, 20 * MIB);
     put(allocator, s.ptr[1], s.a);
     put(allocator, s.own, s.b);
@@ -287,11 +278,10 @@ static void test_own_memory_comes_before_another_stream_s(void **state)
 }
 
 /* The same for a block that a third stream has used. */
-static void test_a_used_block_of_its_own_comes_first(void **state)
+TEST_ON_BOTH(test_a_used_block_of_its_own_comes_first)
 {
     scene s = begin_scene("bins", 20 * MIB, 24 * MIB);
 
-    (void)state;
     assert_ok(shpool_device_record_stream(allocator, s.own, stable_stream()));
     give_first(&s, 20 * MIB);
     put(allocator, s.ptr[1], s.a);
@@ -301,14 +291,13 @@ static void test_a_used_block_of_its_own_comes_first(void **state)
     end();
 }
 
-static void test_new_memory_comes_before_a_wait_and_a_wait_before_failure(void **state)
+TEST_ON_BOTH(test_new_memory_comes_before_a_wait_and_a_wait_before_failure)
 {
     shpool_stream a;
     shpool_stream b;
     void *ptr;
     void *other;
 
-    (void)state;
     begin("bins");
     a = stable_stream();
     b = stable_stream();
@@ -331,13 +320,12 @@ static void test_new_memory_comes_before_a_wait_and_a_wait_before_failure(void *
     end();
 }
 
-static void test_soft_makes_streams_wait_earlier(void **state)
+TEST_ON_BOTH(test_soft_makes_streams_wait_earlier)
 {
     shpool_stream a;
     shpool_stream b;
     void *ptr;
 
-    (void)state;
     begin("bins:soft=24M");
     a = stable_stream();
     b = stable_stream();
@@ -350,12 +338,11 @@ static void test_soft_makes_streams_wait_earlier(void **state)
     end();
 }
 
-static void test_reuse_same_never_shares(void **state)
+TEST_ON_BOTH(test_reuse_same_never_shares)
 {
     shpool_stream b;
     void *ptr;
 
-    (void)state;
     begin("bins:reuse=same");
     b = stable_stream();
     ptr = get(allocator, 20 * MIB, NULL);
@@ -365,14 +352,13 @@ static void test_reuse_same_never_shares(void **state)
     end();
 }
 
-static void test_named_streams_are_waited_for(void **state)
+TEST_ON_BOTH(test_named_streams_are_waited_for)
 {
     shpool_stream a;
     shpool_stream b;
     void *ptr;
     void *other;
 
-    (void)state;
     begin("bins");
     a = stable_stream();
     b = stable_stream();
@@ -392,13 +378,12 @@ static void test_named_streams_are_waited_for(void **state)
     end();
 }
 
-static void test_a_named_stream_may_be_retired_before_the_free(void **state)
+TEST_ON_BOTH(test_a_named_stream_may_be_retired_before_the_free)
 {
     shpool_stream a;
     shpool_stream b;
     void *ptr;
 
-    (void)state;
     begin("bins");
     a = stable_stream();
     b = fake_stream(0, CU_STREAM_NON_BLOCKING);
@@ -415,13 +400,12 @@ static void test_a_named_stream_may_be_retired_before_the_free(void **state)
     end();
 }
 
-static void test_a_new_stream_with_an_old_handle_is_another_stream(void **state)
+TEST_ON_BOTH(test_a_new_stream_with_an_old_handle_is_another_stream)
 {
     shpool_stream a;
     shpool_stream b;
     void *ptr;
 
-    (void)state;
     begin("bins");
     a = fake_stream(0, CU_STREAM_NON_BLOCKING);
     ptr = get(allocator, 20 * MIB, a);
@@ -447,14 +431,13 @@ static shpool_stream destroy_and_create(shpool_stream old)
 
 /* A free does not ask which stream it is for, unless it records an event: one of the new stream
  * says nothing about the old one's work. */
-static void test_a_free_on_a_new_stream_records_nothing_for_the_old_one(void **state)
+TEST_ON_BOTH(test_a_free_on_a_new_stream_records_nothing_for_the_old_one)
 {
     shpool_stream old;
     shpool_stream s;
     void *used;
     void *ptr;
 
-    (void)state;
     begin("bins");
     old = fake_stream(0, CU_STREAM_NON_BLOCKING);
     used = get(allocator, 20 * MIB, old);
@@ -472,12 +455,11 @@ static void test_a_free_on_a_new_stream_records_nothing_for_the_old_one(void **s
 }
 
 /* A stream that was first seen while it captured has no number yet: the next free finds it. */
-static void test_a_free_on_a_stream_that_captured_asks_for_its_number(void **state)
+TEST_ON_BOTH(test_a_free_on_a_stream_that_captured_asks_for_its_number)
 {
     shpool_stream s;
     void *ptr;
 
-    (void)state;
     begin("bins");
     s = fake_stream(0, CU_STREAM_NON_BLOCKING);
     assert_ok(shpool_device_capture_begin(allocator, 1, 1));
@@ -495,9 +477,8 @@ static void test_a_free_on_a_stream_that_captured_asks_for_its_number(void **sta
     end();
 }
 
-static void test_a_throw_away_stream_strands_nothing(void **state)
+TEST_ON_BOTH(test_a_throw_away_stream_strands_nothing)
 {
-    (void)state;
     begin("bins");
     for (int i = 0; i < 200; i++) { /* 4,000 MiB on a device of 1,024 */
         shpool_stream s = fake_stream(0, CU_STREAM_NON_BLOCKING);
@@ -513,13 +494,12 @@ static void test_a_throw_away_stream_strands_nothing(void **state)
     end();
 }
 
-static void test_devices_keep_apart_and_the_caller_s_stays_current(void **state)
+TEST_ON_BOTH(test_devices_keep_apart_and_the_caller_s_stays_current)
 {
     shpool_device_allocator *second;
     void *here;
     void *there;
 
-    (void)state;
     begin("bins");
     fake_set_current(1);
     open_kind("bins", 1, &second);
@@ -537,32 +517,4 @@ static void test_devices_keep_apart_and_the_caller_s_stays_current(void **state)
     put(allocator, here, NULL);
     shpool_device_allocator_unref(second);
     end();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_BOTH(test_warm_pairs_make_no_driver_call),
-        ON_BOTH(test_no_call_asks_the_driver_twice),
-        ON_BOTH(test_sizes_are_rounded_by_a_sixteenth_at_most),
-        ON_BOTH(test_the_page_s_requests_of_nothing),
-        ON_BOTH(test_bad_frees_are_refused),
-        ON_BOTH(test_another_stream_gets_it_when_it_has_finished),
-        ON_BOTH(test_the_next_block_of_another_stream),
-        ON_BOTH(test_a_stream_that_had_nothing_is_not_asked_first),
-        ON_BOTH(test_own_memory_comes_before_another_stream_s),
-        ON_BOTH(test_a_used_block_of_its_own_comes_first),
-        ON_BOTH(test_new_memory_comes_before_a_wait_and_a_wait_before_failure),
-        ON_BOTH(test_soft_makes_streams_wait_earlier),
-        ON_BOTH(test_reuse_same_never_shares),
-        ON_BOTH(test_named_streams_are_waited_for),
-        ON_BOTH(test_a_named_stream_may_be_retired_before_the_free),
-        ON_BOTH(test_a_new_stream_with_an_old_handle_is_another_stream),
-        ON_BOTH(test_a_free_on_a_new_stream_records_nothing_for_the_old_one),
-        ON_BOTH(test_a_free_on_a_stream_that_captured_asks_for_its_number),
-        ON_BOTH(test_a_throw_away_stream_strands_nothing),
-        ON_BOTH(test_devices_keep_apart_and_the_caller_s_stays_current),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

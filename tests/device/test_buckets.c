@@ -24,9 +24,8 @@ static void end(void)
     assert_string_equal("", fake_first_violation());
 }
 
-static void test_84_sizes_each_a_multiple_of_256(void **state)
+UNIT_TEST(test_84_sizes_each_a_multiple_of_256)
 {
-    (void)state;
     for (unsigned i = 0; i < BUCKETS_COUNT; i++) {
         assert_int_equal(0, buckets_size[i] % 256);
         assert_int_equal(i, buckets_locate(buckets_size[i], SIZE_MAX));
@@ -37,12 +36,11 @@ static void test_84_sizes_each_a_multiple_of_256(void **state)
     assert_int_equal(BUCKETS_COUNT, buckets_locate(64 * MIB + 1, 64 * MIB));
 }
 
-static void test_the_block_freed_last_serves_first(void **state)
+UNIT_TEST(test_the_block_freed_last_serves_first)
 {
     void *a;
     void *b;
 
-    (void)state;
     begin("buckets");
     a = get(allocator, 5000, NULL);
     b = get(allocator, 6000, NULL);
@@ -54,12 +52,11 @@ static void test_the_block_freed_last_serves_first(void **state)
     end();
 }
 
-static void test_large_blocks_are_evicted_first(void **state)
+UNIT_TEST(test_large_blocks_are_evicted_first)
 {
     void *small;
     void *large;
 
-    (void)state;
     begin("buckets:capacity=65M");
     small = get(allocator, 256, NULL);
     large = get(allocator, 64 * MIB, NULL);
@@ -72,11 +69,10 @@ static void test_large_blocks_are_evicted_first(void **state)
 }
 
 /* D15: on a retry after out-of-memory the block was smaller than its bucket. */
-static void test_a_block_has_its_bucket_s_size_after_a_retry(void **state)
+UNIT_TEST(test_a_block_has_its_bucket_s_size_after_a_retry)
 {
     void *ptr;
 
-    (void)state;
     begin("buckets");
     put(allocator, get(allocator, 8 * MIB, NULL), NULL);
     fake_limit(0, 9 * MIB);
@@ -89,11 +85,10 @@ static void test_a_block_has_its_bucket_s_size_after_a_retry(void **state)
 }
 
 /* D16: a request of nothing poisoned the smallest bucket. */
-static void test_a_request_of_nothing_leaves_no_trace(void **state)
+UNIT_TEST(test_a_request_of_nothing_leaves_no_trace)
 {
     void *ptr;
 
-    (void)state;
     begin("buckets");
     assert_ok(shpool_device_malloc(allocator, 0, NULL, &ptr));
     assert_null(ptr);
@@ -103,9 +98,8 @@ static void test_a_request_of_nothing_leaves_no_trace(void **state)
 }
 
 /* D17: clearing worked only above half of the capacity, and evicted blocks that fit. */
-static void test_trim_clears_and_a_capacity_keeps_what_fits(void **state)
+UNIT_TEST(test_trim_clears_and_a_capacity_keeps_what_fits)
 {
-    (void)state;
     begin("buckets");
     put(allocator, get(allocator, MIB, NULL), NULL);
     assert_ok(shpool_device_set(allocator, "capacity", "2M"));
@@ -116,9 +110,8 @@ static void test_trim_clears_and_a_capacity_keeps_what_fits(void **state)
 }
 
 /* D18: with more live than the capacity nothing was kept; that is mode=total, by choice. */
-static void test_live_blocks_do_not_switch_the_cache_off(void **state)
+UNIT_TEST(test_live_blocks_do_not_switch_the_cache_off)
 {
-    (void)state;
     begin("buckets");
     for (int i = 0; i < 5; i++) {
         get(allocator, 32 * MIB, NULL);
@@ -136,11 +129,10 @@ static void test_live_blocks_do_not_switch_the_cache_off(void **state)
 }
 
 /* D19: each failure reduced the capacity by a tenth, permanently. */
-static void test_a_failure_leaves_the_capacity_alone(void **state)
+UNIT_TEST(test_a_failure_leaves_the_capacity_alone)
 {
     void *ptr;
 
-    (void)state;
     begin("buckets:capacity=64M");
     for (int i = 0; i < 20; i++) {
         assert_int_equal(SHPOOL_ERR_NO_MEMORY,
@@ -152,12 +144,11 @@ static void test_a_failure_leaves_the_capacity_alone(void **state)
 }
 
 /* D20: a double free broke the accounting, a foreign pointer went to the driver. */
-static void test_bad_frees_are_refused(void **state)
+UNIT_TEST(test_bad_frees_are_refused)
 {
     void *ptr;
     int local;
 
-    (void)state;
     begin("buckets");
     ptr = get(allocator, 1000, NULL);
     put(allocator, ptr, NULL);
@@ -169,11 +160,10 @@ static void test_bad_frees_are_refused(void **state)
 }
 
 /* D21: the order of frees is kept beyond 2^31, and beyond 2^64. */
-static void test_many_frees_do_not_turn_the_order_round(void **state)
+UNIT_TEST(test_many_frees_do_not_turn_the_order_round)
 {
     static const uint64_t clocks[] = { (1ull << 31) - 2, UINT64_MAX - 2 };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(clocks); i++) {
         void *old;
         void *young;
@@ -200,9 +190,8 @@ static void count_messages(shpool_level level, const char *text, void *user)
 }
 
 /* A block that is not cached, and that the driver refuses to free, is freed later. */
-static void test_a_refused_block_is_not_lost(void **state)
+UNIT_TEST(test_a_refused_block_is_not_lost)
 {
-    (void)state;
     begin("buckets");
     for (int i = 0; i < 2; i++) {
         void *ptr = get(allocator, 100 * MIB, NULL);
@@ -224,9 +213,8 @@ static void test_a_refused_block_is_not_lost(void **state)
 }
 
 /* At the end of the allocator nothing comes later: it says so. */
-static void test_what_is_lost_is_said(void **state)
+UNIT_TEST(test_what_is_lost_is_said)
 {
-    (void)state;
     begin("buckets");
     (void)get(allocator, 100 * MIB, NULL);
     messages = 0;
@@ -255,7 +243,7 @@ static int see(const shpool_device_block *block, void *user)
     return (seen.most != 0) && (--seen.most == 0);
 }
 
-static void test_a_walk_sees_live_idle_and_pending(void **state)
+UNIT_TEST(test_a_walk_sees_live_idle_and_pending)
 {
     shpool_device_stats stats;
     shpool_stream stream;
@@ -263,7 +251,6 @@ static void test_a_walk_sees_live_idle_and_pending(void **state)
     void *pending;
     void *live;
 
-    (void)state;
     begin("buckets");
     stream  = fake_stream(0, CU_STREAM_NON_BLOCKING);
     idle    = get(allocator, 5000, NULL);
@@ -294,26 +281,4 @@ static void test_a_walk_sees_live_idle_and_pending(void **state)
     assert_int_equal(stats.driver_bytes, stats.driver_bytes_peak);
     put(allocator, live, NULL);
     end();
-}
-
-int main(void)
-{
-#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
-    const struct CMUnitTest tests[] = {
-        TEST(test_84_sizes_each_a_multiple_of_256),
-        TEST(test_the_block_freed_last_serves_first),
-        TEST(test_large_blocks_are_evicted_first),
-        TEST(test_a_block_has_its_bucket_s_size_after_a_retry),
-        TEST(test_a_request_of_nothing_leaves_no_trace),
-        TEST(test_trim_clears_and_a_capacity_keeps_what_fits),
-        TEST(test_live_blocks_do_not_switch_the_cache_off),
-        TEST(test_a_failure_leaves_the_capacity_alone),
-        TEST(test_bad_frees_are_refused),
-        TEST(test_many_frees_do_not_turn_the_order_round),
-        TEST(test_a_refused_block_is_not_lost),
-        TEST(test_what_is_lost_is_said),
-        TEST(test_a_walk_sees_live_idle_and_pending),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

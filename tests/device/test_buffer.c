@@ -2,14 +2,13 @@
 /* shpool/device/buffer.h: ownership. */
 #include "buffer_trial.h"
 
-static void test_what_goes_in_comes_out(void **state)
+UNIT_TEST_WITH(test_what_goes_in_comes_out, setup, teardown)
 {
     shpool_context *context = context_on(0, 0);
     const double host[3] = { 0.5, -1, 1e300 };
     double back[3] = { 0, 0, 0 };
     shpool_buffer *buffer = NULL;
 
-    (void)state;
     assert_int_equal(shpool_buffer_create_from(context, SHPOOL_TYPE_F64, 3, host, &buffer),
                      SHPOOL_OK);
     assert_int_equal(shpool_buffer_count(buffer), 3);
@@ -25,13 +24,12 @@ static void test_what_goes_in_comes_out(void **state)
     shpool_context_unref(context);
 }
 
-static void test_an_empty_buffer_has_no_memory(void **state)
+UNIT_TEST_WITH(test_an_empty_buffer_has_no_memory, setup, teardown)
 {
     shpool_context *context = context_on(0, 0);
     const float value = 1;
     shpool_buffer *buffer = NULL;
 
-    (void)state;
     assert_int_equal(shpool_buffer_create(context, SHPOOL_TYPE_F32, 0, &buffer), SHPOOL_OK);
     assert_non_null(buffer);
     assert_null(shpool_buffer_ptr(buffer));
@@ -45,12 +43,11 @@ static void test_an_empty_buffer_has_no_memory(void **state)
     shpool_context_unref(context);
 }
 
-static void test_bad_arguments_leave_null_and_a_detail(void **state)
+UNIT_TEST_WITH(test_bad_arguments_leave_null_and_a_detail, setup, teardown)
 {
     shpool_context *context = context_on(0, 0);
     shpool_buffer *buffer = (shpool_buffer *)context;
 
-    (void)state;
     assert_int_equal(shpool_buffer_create(NULL, SHPOOL_TYPE_I8, 1, &buffer), SHPOOL_ERR_INVALID);
     assert_null(buffer);
     assert_int_equal(shpool_buffer_create(context, SHPOOL_TYPE_I8, 1, NULL), SHPOOL_ERR_INVALID);
@@ -75,13 +72,12 @@ static void test_bad_arguments_leave_null_and_a_detail(void **state)
 }
 
 /* Its stream stays as long as it does: memory is freed in its order. */
-static void test_a_buffer_outlives_its_context(void **state)
+UNIT_TEST_WITH(test_a_buffer_outlives_its_context, setup, teardown)
 {
     shpool_context *context = context_on(0, SHPOOL_CONTEXT_NEW_STREAM);
     shpool_buffer *buffer = counting(context, 1000);
     int32_t last = 0;
 
-    (void)state;
     shpool_context_unref(context);
     assert_int_equal(fake_holds().streams, 1);
     assert_int_equal(shpool_buffer_to_host(buffer, 999, 1, &last), SHPOOL_OK);
@@ -92,7 +88,7 @@ static void test_a_buffer_outlives_its_context(void **state)
 }
 
 /* An allocator that was replaced in the context still gets its own memory back. */
-static void test_a_buffer_goes_back_to_the_allocator_it_came_from(void **state)
+UNIT_TEST_WITH(test_a_buffer_goes_back_to_the_allocator_it_came_from, setup, teardown)
 {
     shpool_context *context = context_on(0, 0);
     shpool_device_allocator *own = NULL;
@@ -100,7 +96,6 @@ static void test_a_buffer_goes_back_to_the_allocator_it_came_from(void **state)
     shpool_device_stats stats;
     shpool_buffer *buffer;
 
-    (void)state;
     assert_int_equal(shpool_device_allocator_open("simple", 0, &own), SHPOOL_OK);
     assert_int_equal(shpool_device_allocator_open("simple", 0, &other), SHPOOL_OK);
     assert_int_equal(shpool_context_set_allocator(context, own), SHPOOL_OK);
@@ -124,7 +119,7 @@ static void count_release(void *ptr, void *user)
     *got = ptr;
 }
 
-static void test_wrapped_memory_goes_back_to_its_owner_once(void **state)
+UNIT_TEST_WITH(test_wrapped_memory_goes_back_to_its_owner_once, setup, teardown)
 {
     shpool_context *context = context_on(0, 0);
     shpool_buffer *whole = counting(context, 100);
@@ -132,7 +127,6 @@ static void test_wrapped_memory_goes_back_to_its_owner_once(void **state)
     void *released = NULL;
     int32_t value = 0;
 
-    (void)state;
     assert_int_equal(shpool_buffer_wrap(context, (int32_t *)shpool_buffer_ptr(whole) + 50,
                                         SHPOOL_TYPE_I32, 10, count_release, &released, &part),
                      SHPOOL_OK);
@@ -150,18 +144,4 @@ static void test_wrapped_memory_goes_back_to_its_owner_once(void **state)
     shpool_buffer_unref(part); /* borrowed */
     shpool_buffer_unref(whole);
     shpool_context_unref(context);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_what_goes_in_comes_out),
-        TEST(test_an_empty_buffer_has_no_memory),
-        TEST(test_bad_arguments_leave_null_and_a_detail),
-        TEST(test_a_buffer_outlives_its_context),
-        TEST(test_a_buffer_goes_back_to_the_allocator_it_came_from),
-        TEST(test_wrapped_memory_goes_back_to_its_owner_once),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

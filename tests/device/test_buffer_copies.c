@@ -3,7 +3,7 @@
  * after earlier work on the same memory. */
 #include "buffer_trial.h"
 
-static void test_ranges_are_checked(void **state)
+UNIT_TEST_WITH(test_ranges_are_checked, setup, teardown)
 {
     shpool_context *context = context_on(0, 0);
     shpool_buffer *a = counting(context, 10);
@@ -11,7 +11,6 @@ static void test_ranges_are_checked(void **state)
     shpool_buffer *wide = NULL;
     int32_t host[16] = { 0 };
 
-    (void)state;
     assert_int_equal(shpool_buffer_create(context, SHPOOL_TYPE_I64, 10, &wide), SHPOOL_OK);
     fake_forget_calls();
     assert_int_equal(shpool_buffer_to_host(a, 5, 6, host), SHPOOL_ERR_INVALID);
@@ -42,14 +41,13 @@ static void test_ranges_are_checked(void **state)
 }
 
 /* One that is done has waited for its own stream, one that is not has not waited at all. */
-static void test_who_waits_for_what(void **state)
+UNIT_TEST_WITH(test_who_waits_for_what, setup, teardown)
 {
     shpool_context *context = context_on(0, SHPOOL_CONTEXT_NEW_STREAM);
     shpool_buffer *buffer = counting(context, 10);
     size_t bytes = 0;
     int32_t *pinned = shpool_context_pinned(context, &bytes);
 
-    (void)state;
     assert_int_equal(bytes, 4096);
     fake_forget_calls();
     assert_int_equal(shpool_buffer_to_host_async(buffer, 0, 10, pinned), SHPOOL_OK);
@@ -64,7 +62,7 @@ static void test_who_waits_for_what(void **state)
 }
 
 /* Copies follow the work of a non-blocking stream: the legacy stream would not (D13). */
-static void test_copies_are_in_the_order_of_an_attached_stream(void **state)
+UNIT_TEST_WITH(test_copies_are_in_the_order_of_an_attached_stream, setup, teardown)
 {
     shpool_stream stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
     shpool_context_options options = { .bytes = sizeof(options), .stream = stream,
@@ -73,7 +71,6 @@ static void test_copies_are_in_the_order_of_an_attached_stream(void **state)
     shpool_buffer *buffer;
     int32_t value = 0;
 
-    (void)state;
     assert_int_equal(shpool_context_create(&options, &context), SHPOOL_OK);
     buffer = counting(context, 10);
     fake_work(stream, shpool_buffer_ptr(buffer), 40);
@@ -116,17 +113,15 @@ static void check_copy(int to_device, int from_device, uint32_t from_flags, int 
     shpool_context_unref(to_context);
 }
 
-static void test_copies_between_streams_are_ordered(void **state)
+UNIT_TEST_WITH(test_copies_between_streams_are_ordered, setup, teardown)
 {
-    (void)state;
     check_copy(0, 0, SHPOOL_CONTEXT_NEW_STREAM, 0);
     check_copy(0, 0, 0, 0);
     check_copy(0, 0, SHPOOL_CONTEXT_NEW_STREAM, 1);
 }
 
-static void test_copies_between_devices_are_ordered(void **state)
+UNIT_TEST_WITH(test_copies_between_devices_are_ordered, setup, teardown)
 {
-    (void)state;
     check_copy(1, 0, SHPOOL_CONTEXT_NEW_STREAM, 0);
     check_copy(0, 1, 0, 0);
 }
@@ -152,7 +147,7 @@ static shpool_status plain_free(void *self, void *ptr, shpool_stream stream)
     return shpool_device_free(self, ptr, stream);
 }
 
-static void test_copies_from_a_base_that_cannot_note_streams(void **state)
+UNIT_TEST_WITH(test_copies_from_a_base_that_cannot_note_streams, setup, teardown)
 {
     static const shpool_device_provider plain = {
         .abi = SHPOOL_DEVICE_ABI, .bytes = sizeof(plain), .name = "plain", .summary = "plain",
@@ -160,7 +155,6 @@ static void test_copies_from_a_base_that_cannot_note_streams(void **state)
         .malloc = plain_malloc, .free = plain_free,
     };
 
-    (void)state;
     assert_int_equal(shpool_device_register(&plain), SHPOOL_OK);
     setenv("SHPOOL_DEVICE_ALLOCATOR", "plain", 1);
     shpool_config_reload();
@@ -168,7 +162,7 @@ static void test_copies_from_a_base_that_cannot_note_streams(void **state)
 }
 
 /* Default streams of two devices have the same handle, and are not the same. */
-static void test_two_default_streams_are_told_apart(void **state)
+UNIT_TEST_WITH(test_two_default_streams_are_told_apart, setup, teardown)
 {
     shpool_context *zero = context_on(0, 0);
     shpool_context *one = context_on(1, 0);
@@ -176,7 +170,6 @@ static void test_two_default_streams_are_told_apart(void **state)
     shpool_buffer *to = counting(one, 1000);
     int32_t value = 0;
 
-    (void)state;
     fake_forget_calls();
     assert_int_equal(shpool_buffer_copy(to, 0, from, 7, 1), SHPOOL_OK);
     assert_int_equal(fake_calls(FAKE_CALL_stream_wait), 2); /* there, and back again */
@@ -188,13 +181,12 @@ static void test_two_default_streams_are_told_apart(void **state)
     shpool_context_unref(zero);
 }
 
-static void test_the_callers_current_device_stays(void **state)
+UNIT_TEST_WITH(test_the_callers_current_device_stays, setup, teardown)
 {
     shpool_context *context;
     shpool_buffer *buffer;
     int32_t host[10];
 
-    (void)state;
     fake_set_current(0);
     context = context_on(1, SHPOOL_CONTEXT_NEW_STREAM);
     buffer = counting(context, 10);
@@ -251,12 +243,11 @@ static void be_calm(void)
 }
 
 /* Each driver call fails in turn: a status, nothing lost, and the next attempt works. */
-static void test_every_failing_call_is_reported_and_nothing_is_lost(void **state)
+UNIT_TEST_WITH(test_every_failing_call_is_reported_and_nothing_is_lost, setup, teardown)
 {
     unsigned long n = 0;
     int failed;
 
-    (void)state;
     do {
         shpool_context *context;
         shpool_context *other;
@@ -277,21 +268,4 @@ static void test_every_failing_call_is_reported_and_nothing_is_lost(void **state
         assert_int_equal(fake_stop().events, 0);
     } while (failed);
     assert_true(n > 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_ranges_are_checked),
-        TEST(test_who_waits_for_what),
-        TEST(test_copies_are_in_the_order_of_an_attached_stream),
-        TEST(test_copies_between_streams_are_ordered),
-        TEST(test_copies_between_devices_are_ordered),
-        TEST(test_copies_from_a_base_that_cannot_note_streams),
-        TEST(test_two_default_streams_are_told_apart),
-        TEST(test_the_callers_current_device_stays),
-        TEST(test_every_failing_call_is_reported_and_nothing_is_lost),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

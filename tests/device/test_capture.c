@@ -44,7 +44,7 @@ static void try_call(const capture_call *call, const char *spec, int place, int 
     (void)fake_stop();
 }
 
-static void test_no_call_ends_a_capture(void **state)
+UNIT_TEST(test_no_call_ends_a_capture)
 {
     static const char *const specs[] = {
         "bins:memory=vmm", "bins:memory=driver", "bins:stable=1", "bins:share=1",
@@ -52,19 +52,9 @@ static void test_no_call_ends_a_capture(void **state)
         "guard|async",
     };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(specs) * PLACES * 2; i++) {
         for (size_t k = 0; k < CAPTURE_CALLS; k++) {
             try_call(&capture_calls[k], specs[i / 2 / PLACES], (int)(i / 2 % PLACES), (int)(i % 2));
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_no_call_ends_a_capture, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -34,11 +34,10 @@ static void create(uint32_t flags, int device)
     assert_ok(shpool_context_create(&options, &context));
 }
 
-static void test_a_plain_context_is_on_the_default_stream(void **state)
+UNIT_TEST_WITH(test_a_plain_context_is_on_the_default_stream, start, stop)
 {
     size_t bytes;
 
-    (void)state;
     assert_ok(shpool_context_create(NULL, &context));
     assert_int_equal(0, shpool_context_device(context));
     assert_ptr_equal(SHPOOL_STREAM_LEGACY, shpool_context_stream(context));
@@ -52,12 +51,11 @@ static void test_a_plain_context_is_on_the_default_stream(void **state)
     assert_int_equal(1, fake_current()); /* D10 */
 }
 
-static void test_a_context_with_a_stream_of_its_own(void **state)
+UNIT_TEST_WITH(test_a_context_with_a_stream_of_its_own, start, stop)
 {
     shpool_stream aux;
     shpool_stream again;
 
-    (void)state;
     create(SHPOOL_CONTEXT_NEW_STREAM, 1);
     assert_int_equal(1, fake_holds().streams);
     assert_true((uintptr_t)shpool_context_stream(context) > 2);
@@ -67,14 +65,13 @@ static void test_a_context_with_a_stream_of_its_own(void **state)
     assert_int_equal(2, fake_holds().streams);
 }
 
-static void test_a_context_on_the_caller_s_stream(void **state)
+UNIT_TEST_WITH(test_a_context_on_the_caller_s_stream, start, stop)
 {
     shpool_stream mine = fake_stream(0, CU_STREAM_NON_BLOCKING);
     shpool_context_options options = { .bytes = sizeof(options), .stream = mine,
                                        .flags = SHPOOL_CONTEXT_ATTACH, .pinned_bytes = 100 };
     size_t bytes;
 
-    (void)state;
     assert_ok(shpool_context_create(&options, &context));
     assert_ptr_equal(mine, shpool_context_stream(context));
     (void)shpool_context_pinned(context, &bytes);
@@ -86,7 +83,7 @@ static void test_a_context_on_the_caller_s_stream(void **state)
     fake_start(1, MIB); /* that violation was the test's own */
 }
 
-static void test_the_command_line_names_the_device_strictly(void **state)
+UNIT_TEST_WITH(test_the_command_line_names_the_device_strictly, start, stop)
 {
     char program[] = "program";
     char one[] = "1";
@@ -96,7 +93,6 @@ static void test_the_command_line_names_the_device_strictly(void **state)
     char far[] = "99999999999";
     char *argv[] = { program, one, NULL };
 
-    (void)state;
     assert_ok(shpool_context_create_args(2, argv, SHPOOL_CONTEXT_ACTIVATE, &context));
     assert_int_equal(1, shpool_context_device(context));
     assert_int_equal(1, fake_current());
@@ -116,12 +112,11 @@ static void test_the_command_line_names_the_device_strictly(void **state)
     assert_detail("sees 2");
 }
 
-static void test_the_standard_context_is_shared(void **state)
+UNIT_TEST_WITH(test_the_standard_context_is_shared, start, stop)
 {
     shpool_context *a;
     shpool_context *b;
 
-    (void)state;
     assert_ok(shpool_context_standard(-1, &a));
     assert_ok(shpool_context_standard(1, &b));
     assert_ptr_equal(a, b);
@@ -130,14 +125,13 @@ static void test_the_standard_context_is_shared(void **state)
     assert_int_equal(1, fake_current());
 }
 
-static void test_contexts_of_a_device_share_an_allocator_unless_told_otherwise(void **state)
+UNIT_TEST_WITH(test_contexts_of_a_device_share_an_allocator_unless_told_otherwise, start, stop)
 {
     shpool_context *other;
     shpool_device_allocator *wrong;
     shpool_device_allocator *own;
     shpool_context_options options = { .bytes = sizeof(options), .allocator = "buckets" };
 
-    (void)state;
     create(SHPOOL_CONTEXT_NEW_STREAM, 0);
     assert_ok(shpool_context_create(NULL, &other));
     assert_ptr_equal(shpool_context_allocator(context), shpool_context_allocator(other));
@@ -157,11 +151,10 @@ static void test_contexts_of_a_device_share_an_allocator_unless_told_otherwise(v
 }
 
 /* An allocator that was not taken in the end does not believe that the streams are stable. */
-static void test_an_allocator_that_is_not_taken_forgets_the_streams(void **state)
+UNIT_TEST_WITH(test_an_allocator_that_is_not_taken_forgets_the_streams, start, stop)
 {
     int failed = 1;
 
-    (void)state;
     for (unsigned long n = 1; failed; n++) {
         shpool_device_allocator *other;
         shpool_stream stream;
@@ -187,11 +180,10 @@ static void test_an_allocator_that_is_not_taken_forgets_the_streams(void **state
     }
 }
 
-static void test_options_that_contradict_are_refused(void **state)
+UNIT_TEST_WITH(test_options_that_contradict_are_refused, start, stop)
 {
     shpool_context_options options = { .bytes = sizeof(options), .device = 2 };
 
-    (void)state;
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_context_create(&options, &context));
     options.device = 0;
     options.flags = SHPOOL_CONTEXT_ATTACH | SHPOOL_CONTEXT_NEW_STREAM;
@@ -205,7 +197,7 @@ static void test_options_that_contradict_are_refused(void **state)
 }
 
 /* The text of the page, with the additions of later versions of MGPU. */
-static void test_the_description_is_the_page_s(void **state)
+UNIT_TEST_WITH(test_the_description_is_the_page_s, start, stop)
 {
     static const char expected[] =
         "Fake 0 : 1401.000 Mhz   (Ordinal 0)\n"
@@ -217,7 +209,6 @@ static void test_the_description_is_the_page_s(void **state)
     char cut[10];
     size_t need;
 
-    (void)state;
     create(0, 0);
     fake_set_current(1); /* D9: the context's memory, not the current device's */
     assert_ok(shpool_context_describe(context, text, sizeof(text), &need));
@@ -228,12 +219,11 @@ static void test_the_description_is_the_page_s(void **state)
     assert_int_equal(strlen(expected), need);
 }
 
-static void test_splits_are_laps_on_the_context_s_stream(void **state)
+UNIT_TEST_WITH(test_splits_are_laps_on_the_context_s_stream, start, stop)
 {
     double seconds = -1.0;
     double rate;
 
-    (void)state;
     create(SHPOOL_CONTEXT_NEW_STREAM, 0);
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_timer_split(context, &seconds));
     assert_ok(shpool_timer_start(context));
@@ -245,14 +235,13 @@ static void test_splits_are_laps_on_the_context_s_stream(void **state)
     assert_true((rate > 1.0e16) && (rate < 1.2e16));
 }
 
-static void test_properties_and_memory_of_any_device(void **state)
+UNIT_TEST_WITH(test_properties_and_memory_of_any_device, start, stop)
 {
     shpool_device_properties p;
     uint64_t left;
     uint64_t total;
     int count;
 
-    (void)state;
     assert_ok(shpool_device_count(&count));
     assert_int_equal(2, count);
     assert_ok(shpool_device_get_properties(0, &p));
@@ -265,9 +254,8 @@ static void test_properties_and_memory_of_any_device(void **state)
     assert_true(is_zeroed(&p, sizeof(p)));
 }
 
-static void test_nothing_is_printed_or_dies_without_a_context(void **state)
+UNIT_TEST_WITH(test_nothing_is_printed_or_dies_without_a_context, start, stop)
 {
-    (void)state;
     assert_ptr_equal(NULL, shpool_context_ref(NULL));
     shpool_context_unref(NULL);
     assert_int_equal(-1, shpool_context_device(NULL));
@@ -275,25 +263,4 @@ static void test_nothing_is_printed_or_dies_without_a_context(void **state)
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_context_activate(NULL));
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_timer_start(NULL));
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_context_create(NULL, NULL));
-}
-
-int main(void)
-{
-#define TEST(_name) cmocka_unit_test_setup_teardown(_name, start, stop)
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_plain_context_is_on_the_default_stream),
-        TEST(test_a_context_with_a_stream_of_its_own),
-        TEST(test_a_context_on_the_caller_s_stream),
-        TEST(test_the_command_line_names_the_device_strictly),
-        TEST(test_the_standard_context_is_shared),
-        TEST(test_contexts_of_a_device_share_an_allocator_unless_told_otherwise),
-        TEST(test_an_allocator_that_is_not_taken_forgets_the_streams),
-        TEST(test_options_that_contradict_are_refused),
-        TEST(test_the_description_is_the_page_s),
-        TEST(test_splits_are_laps_on_the_context_s_stream),
-        TEST(test_properties_and_memory_of_any_device),
-        TEST(test_nothing_is_printed_or_dies_without_a_context),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,9 +25,8 @@ static int stop(void **state)
     return fake_violations() != 0;
 }
 
-static void test_two_devices(void **state)
+UNIT_TEST_WITH(test_two_devices, start, stop)
 {
-    (void)state;
     assert_ok(shpool_driver_devices(devices, SHPOOL_ARRAY_COUNT(devices), &count, &version));
     assert_int_equal(2, count);
     assert_int_equal(13000, version);
@@ -46,9 +45,8 @@ static void test_two_devices(void **state)
     assert_int_equal(-1, fake_current());
 }
 
-static void test_fewer_places_than_devices(void **state)
+UNIT_TEST_WITH(test_fewer_places_than_devices, start, stop)
 {
-    (void)state;
     assert_ok(shpool_driver_devices(devices, 1, &count, &version));
     assert_int_equal(2, count);
     assert_string_equal("Fake 0", devices[0].name);
@@ -57,18 +55,16 @@ static void test_fewer_places_than_devices(void **state)
     assert_int_equal(2, count);
 }
 
-static void test_an_old_driver_reserves_nothing(void **state)
+UNIT_TEST_WITH(test_an_old_driver_reserves_nothing, start, stop)
 {
-    (void)state;
     fake_without_attribute(CU_ATTRIBUTE_SHARED_RESERVED);
     assert_ok(shpool_driver_devices(devices, 2, &count, &version));
     assert_int_equal(0, devices[1].shared_reserved);
     assert_int_equal(102400, devices[1].shared_sm);
 }
 
-static void test_a_missing_attribute_is_a_failure(void **state)
+UNIT_TEST_WITH(test_a_missing_attribute_is_a_failure, start, stop)
 {
-    (void)state;
     fake_without_attribute(CU_ATTRIBUTE_SHARED_SM);
     assert_int_equal(SHPOOL_ERR_CUDA, shpool_driver_devices(devices, 2, &count, &version));
     assert_detail("cuDeviceGetAttribute of the CUDA driver failed with result 1: fake error");
@@ -76,9 +72,8 @@ static void test_a_missing_attribute_is_a_failure(void **state)
     assert_int_equal(0, version);
 }
 
-static void test_no_device(void **state)
+UNIT_TEST_WITH(test_no_device, start, stop)
 {
-    (void)state;
     (void)fake_stop();
     fake_start(0, 0);
     assert_int_equal(SHPOOL_ERR_UNSUPPORTED, shpool_driver_devices(devices, 2, &count, &version));
@@ -87,11 +82,10 @@ static void test_no_device(void **state)
 }
 
 /* Every call fails in turn, and the call after it succeeds.  One attribute may be missing. */
-static void test_every_failing_call_is_reported(void **state)
+UNIT_TEST_WITH(test_every_failing_call_is_reported, start, stop)
 {
     unsigned long n;
 
-    (void)state;
     for (n = 1;; n++) {
         shpool_status status;
 
@@ -114,27 +108,11 @@ static void test_every_failing_call_is_reported(void **state)
     assert_true(n > 10);
 }
 
-static void test_a_driver_that_cannot_begin(void **state)
+UNIT_TEST_WITH(test_a_driver_that_cannot_begin, start, stop)
 {
-    (void)state;
     fake_fail(1, CU_ERROR_NO_DEVICE);
     assert_int_equal(SHPOOL_ERR_UNSUPPORTED, shpool_driver_devices(devices, 2, &count, &version));
     assert_detail("cuInit of the CUDA driver failed with result 100: fake error");
     assert_int_equal(0, count);
     assert_ok(shpool_driver_devices(devices, 2, &count, &version));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_two_devices, start, stop),
-        cmocka_unit_test_setup_teardown(test_fewer_places_than_devices, start, stop),
-        cmocka_unit_test_setup_teardown(test_an_old_driver_reserves_nothing, start, stop),
-        cmocka_unit_test_setup_teardown(test_a_missing_attribute_is_a_failure, start, stop),
-        cmocka_unit_test_setup_teardown(test_no_device, start, stop),
-        cmocka_unit_test_setup_teardown(test_every_failing_call_is_reported, start, stop),
-        cmocka_unit_test_setup_teardown(test_a_driver_that_cannot_begin, start, stop),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -81,9 +81,8 @@ static void leave_it_all(void)
     exit(0); /* the checks are in after_all() */
 }
 
-static void test_the_end_makes_no_call(void **state)
+TEST_ON_BOTH(test_the_end_makes_no_call)
 {
-    (void)state;
     assert_int_equal(RIGHT, exit_of(leave_it_all));
 }
 
@@ -129,9 +128,8 @@ static void use_in_child(void)
     _exit((right && (fake_all_calls() == 0)) ? RIGHT : 1);
 }
 
-static void test_a_child_makes_no_call(void **state)
+TEST_ON_BOTH(test_a_child_makes_no_call)
 {
-    (void)state;
     begin("stats|bins");
     parents_memory = get(allocator, 1000, NULL);
     assert_ok(shpool_context_create(NULL, &parents_context));
@@ -141,14 +139,4 @@ static void test_a_child_makes_no_call(void **state)
     shpool_context_unref(parents_context);
     put(allocator, parents_memory, NULL);
     end();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_BOTH(test_the_end_makes_no_call),
-        ON_BOTH(test_a_child_makes_no_call),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

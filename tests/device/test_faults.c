@@ -1,166 +1,687 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Every call of the driver fails in turn: nothing is lost, nothing is out of order. */
-#include "trial.h"
+/*
+ * Each call of the driver and each allocation of host memory fails in turn, and each pair of them
+ * that are not far apart: a call then succeeds or reports it and returns zeroed outputs, no
+ * operation is half done, nothing is held that is not reported as lost, and everything else
+ * continues.
+ */
+#include "share_trial.h"
 
-#define MIB ((size_t)1 << 20)
+#include <shpool/device/hooks.h>
 
-/* A program in small: two streams, a third that is named, sizes of both heaps, trim, a context.
- * It goes on without memory that it is refused. */
-static void live(const char *spec)
-{
-    shpool_device_allocator *allocator = NULL;
-    shpool_stream a = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    shpool_stream b = fake_stream(0, CU_STREAM_DEFAULT);
-    void *ptr[12] = { NULL };
+#include "tests/faults.h"
 
-    if (shpool_device_allocator_open(spec, 0, &allocator) != SHPOOL_OK) {
-        assert_null(allocator);
-        assert_true(shpool_last_error()[0] != '\0');
-        return;
-    }
-    (void)shpool_device_stream_stable(allocator, a);
-    for (unsigned round = 0; round < 3; round++) {
-        for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(ptr); i++) {
-            shpool_stream s = (i % 3 == 0) ? a : (i % 3 == 1) ? b : SHPOOL_STREAM_LEGACY;
-            size_t bytes = (i % 6 == 3) ? 9 * MIB : 3000 * (i + 1);
+#define COUNT      1000u
+#define SLOTS      10u
+#define STREAMS    4u
+#define TRIES      3u /* two failures, and no more */
 
-            if (shpool_device_malloc(allocator, bytes, s, &ptr[i]) != SHPOOL_OK) {
-                assert_null(ptr[i]);
-                continue;
-            }
-            fake_work(s, ptr[i], bytes);
-            if ((i % 5 == 0) &&
-                (shpool_device_record_stream(allocator, ptr[i], SHPOOL_STREAM_PER_THREAD) !=
-                 SHPOOL_OK)) {
-                fake_finish_all();
-            }
-        }
-        for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(ptr); i++) {
-            shpool_stream s = (i % 3 == 0) ? a : (i % 3 == 1) ? b : SHPOOL_STREAM_LEGACY;
+/* ---- what the library reports as lost, and what it holds ---- */
 
-            if (shpool_device_free(allocator, ptr[i], s) != SHPOOL_OK) {
-                assert_ok(shpool_device_free(allocator, ptr[i], s)); /* it was not lost */
-            }
-            ptr[i] = NULL;
-        }
-        (void)shpool_device_trim(allocator, 4 * MIB);
-        if (round == 1) {
-            (void)shpool_device_stream_retire(allocator, b);
-            fake_finish_all();
-        }
-    }
-    assert_ok(shpool_device_check(allocator));
-    assert_int_equal(0, live_bytes(allocator));
-    shpool_device_allocator_unref(allocator);
-}
-
-/* The number of objects held at the end that the failing call itself may account for. */
-static void run(const char *spec, cu_result result)
-{
-    unsigned long n = 0;
-
-    do {
-        fake_held held;
-        int failed;
-
-        n++;
-        fake_start(1, 48 * MIB);
-        fake_set_current(0);
-        fake_fail(n, result);
-        live(spec);
-        failed = fake_failed();
-        held = fake_stop();
-        assert_string_equal("", fake_first_violation());
-        assert_int_equal(0, fake_current() > 0);
-        if (!failed) {
-            assert_true(n > 50);
-            assert_int_equal(0, held.bytes);
-            assert_int_equal(0, held.events);
-            assert_int_equal(0, held.ranges);
-            return;
-        }
-        /* a free that fails at the end, or its context, loses the object */
-        assert_true(held.allocations <= 12);
-        assert_true(n < 5000);
-    } while (1);
-}
-
-static void test_every_call_of_bins_fails_in_turn(void **state)
-{
-    (void)state;
-    run("bins:memory=driver", CU_ERROR_OUT_OF_MEMORY);
-    run("bins:memory=driver,soft=16M", CU_ERROR_INVALID_VALUE);
-    run("bins:memory=vmm,wait=0", CU_ERROR_OUT_OF_MEMORY);
-    run("bins:memory=vmm,soft=16M,wait=0", CU_ERROR_INVALID_VALUE);
-}
-
-static void test_every_call_of_the_others_fails_in_turn(void **state)
-{
-    (void)state;
-    run("buckets", CU_ERROR_OUT_OF_MEMORY);
-    run("simple", CU_ERROR_OUT_OF_MEMORY);
-    run("async", CU_ERROR_OUT_OF_MEMORY);
-    run("stats|guard:poison=0|bins", CU_ERROR_OUT_OF_MEMORY);
-}
-
-static unsigned lost; /* by contexts, as they say */
+static struct lost {
+    unsigned allocations, imports, events, pools, ranges, parts;
+    uint64_t bytes;
+} lost;
 
 static void receive(shpool_level level, const char *text, void *user)
 {
-    unsigned count = 0;
+    static const struct { const char *what; unsigned *count_p; } kinds[] = {
+        { "allocation", &lost.allocations },  { "allocations", &lost.allocations },
+        { "events", &lost.events },           { "imported allocations", &lost.imports },
+        { "parts of a context", &lost.parts },
+        { "host pages", &lost.parts },        { "pool", &lost.pools },
+        { "ranges of addresses", &lost.ranges },
+    };
+    unsigned long long bytes;
+    unsigned count;
+    char what[32];
 
     (void)level;
     (void)user;
-    (void)sscanf(text, "lost until the process ends, on device 0: %u parts", &count);
-    lost += count;
+    if (sscanf(text, "lost until the process ends, on device 0: %u %31[a-z ], %llu bytes", &count,
+               what, &bytes) != 3) {
+        return;
+    }
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(kinds); i++) {
+        if (strcmp(what, kinds[i].what) == 0) {
+            *kinds[i].count_p += count;
+            /* addresses are not memory; an import's is another process's */
+            lost.bytes += (strncmp(what, "allocation", 10) == 0) ? bytes : 0;
+            return;
+        }
+    }
+    fail_msg("%s", text);
 }
 
-static void test_every_call_of_a_context_fails_in_turn(void **state)
+static void start(void)
 {
-    (void)state;
-    for (unsigned long n = 1;; n++) {
-        shpool_context_options options = { .bytes = sizeof(options),
-                                           .flags = SHPOOL_CONTEXT_NEW_STREAM };
-        shpool_context *context = NULL;
-        shpool_stream aux;
-        double seconds;
-        shpool_status status;
-        fake_held held;
-        int failed;
+    memset(&lost, 0, sizeof(lost));
+    fake_start(1, 48 * MIB);
+    fake_set_current(0);
+    fake_misalign(1);
+}
 
-        lost = 0;
-        shpool_set_message_handler(receive, NULL);
-        fake_start(1, 48 * MIB);
-        fake_fail(n, CU_ERROR_INVALID_VALUE);
-        status = shpool_context_create(&options, &context);
-        if (status == SHPOOL_OK) {
-            (void)shpool_context_aux_stream(context, &aux);
-            (void)shpool_timer_start(context);
-            (void)shpool_timer_split(context, &seconds);
-            (void)shpool_context_sync(context);
-            shpool_context_unref(context);
-        } else {
-            assert_null(context);
-        }
-        failed = fake_failed();
-        held = fake_stop();
-        assert_int_equal(lost, held.streams + held.events + held.host_allocations);
-        assert_string_equal("", fake_first_violation());
-        if (!failed) {
-            assert_true(n > 15);
-            break;
+/* An import that could not be undone keeps addresses, too. */
+static void stop(void)
+{
+    const fake_held held = fake_stop();
+
+    if ((held.bytes != lost.bytes) || (held.allocations != lost.allocations) ||
+        (held.events + held.streams + held.host_allocations != lost.events + lost.parts) ||
+        (held.pools != lost.pools) || (held.imports > lost.imports) ||
+        (held.ranges < lost.ranges) || (held.ranges > lost.ranges + lost.imports) ||
+        (fake_first_violation()[0] != '\0')) {
+        fail_msg("%s, requests %u and +%u: %llu bytes, %u allocations, %u events, %u pools, %u "
+                 "ranges, %u imports are held, %llu, %u, %u, %u, %u, %u were said; %s",
+                 fault.spec, fault.at, fault.then,
+                 (unsigned long long)held.bytes, held.allocations, held.events, held.pools,
+                 held.ranges, held.imports, (unsigned long long)lost.bytes, lost.allocations,
+                 lost.events, lost.pools, lost.ranges, lost.imports, fake_first_violation());
+    }
+}
+
+/* A call that a program repeats until it succeeds. */
+#define UNTIL_FINE(_call)                                                                          \
+    for (unsigned tries = 0; !fault_fine(_call); tries++) {                                        \
+        assert_true(tries < TRIES);                                                                \
+    }
+
+/* ---- a workload ---- */
+
+typedef struct program {
+    shpool_device_allocator *allocator;
+    uint64_t random;
+    int graphs; /* it keeps memory for them */
+    shpool_stream stream[STREAMS];
+    struct { void *ptr; size_t bytes; shpool_stream stream; int named; } slot[SLOTS];
+} program;
+
+static uint32_t draw(program *p, uint32_t below)
+{
+    p->random = p->random * 6364136223846793005ull + 1442695040888963407ull;
+    return (uint32_t)((p->random >> 33) % below);
+}
+
+/* The calls of a program before it uses memory on another stream; none of them fails. */
+static void order(shpool_stream from, shpool_stream to)
+{
+    const int armed = fault.armed;
+    const shpool_driver *cu;
+    shpool_event event;
+
+    fault.armed = 0;
+    assert_ok(shpool_driver_get(&cu));
+    assert_int_equal(CU_SUCCESS, cu->event_create(&event, 0));
+    assert_int_equal(CU_SUCCESS, cu->event_record(event, from));
+    assert_int_equal(CU_SUCCESS, cu->stream_wait(to, event, 0));
+    assert_int_equal(CU_SUCCESS, cu->event_destroy(event));
+    fault.armed = armed;
+}
+
+static void do_malloc(program *p, unsigned i)
+{
+    static const size_t sizes[] = { 100, 3000, 70000, MIB, 2 * MIB };
+    shpool_stream stream = p->stream[draw(p, STREAMS)];
+    size_t bytes = sizes[draw(p, SHPOOL_ARRAY_COUNT(sizes))];
+    void *ptr = &ptr;
+
+    /* a layer may refuse it, too */
+    if (shpool_device_malloc(p->allocator, bytes, stream, &ptr) != SHPOOL_OK) {
+        assert_null(ptr);
+        return;
+    }
+    p->slot[i].ptr = ptr;
+    p->slot[i].bytes = bytes;
+    p->slot[i].stream = stream;
+    p->slot[i].named = 0;
+    fake_work(stream, ptr, bytes);
+}
+
+/* Memory whose free is refused still belongs to the program, which retries later. */
+static void do_free(program *p, unsigned i)
+{
+    if (fault_fine(shpool_device_free(p->allocator, p->slot[i].ptr, p->slot[i].stream))) {
+        p->slot[i].ptr = NULL;
+    }
+}
+
+static void do_record(program *p, unsigned i)
+{
+    shpool_stream user = p->stream[draw(p, STREAMS)];
+
+    if ((p->slot[i].ptr != NULL) && (p->slot[i].stream != user) && !p->slot[i].named) {
+        order(p->slot[i].stream, user);
+        if (shpool_device_record_stream(p->allocator, p->slot[i].ptr, user) == SHPOOL_OK) {
+            fake_work(user, p->slot[i].ptr, p->slot[i].bytes);
+            p->slot[i].named = 1; /* work of two users would need an order of its own */
         }
     }
 }
 
-int main(void)
+/* A graph that uses memory of its own, and is launched on another stream. */
+static void do_capture(program *p)
 {
-#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
-    const struct CMUnitTest tests[] = {
-        TEST(test_every_call_of_bins_fails_in_turn),
-        TEST(test_every_call_of_the_others_fails_in_turn),
-        TEST(test_every_call_of_a_context_fails_in_turn),
-    };
+    shpool_stream stream = p->stream[2];
+    void *ptr = NULL;
+    unsigned graph;
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    if (!p->graphs || (shpool_device_capture_begin(p->allocator, 1, 2) != SHPOOL_OK)) {
+        return;
+    }
+    fake_capture_begin(stream);
+    if (shpool_device_malloc(p->allocator, 5000, stream, &ptr) == SHPOOL_OK) {
+        fake_work(stream, ptr, 5000);
+        UNTIL_FINE(shpool_device_free(p->allocator, ptr, stream))
+    }
+    graph = fake_capture_end(stream);
+    UNTIL_FINE(shpool_device_capture_end(p->allocator, 1, 2))
+    order(stream, p->stream[3]);
+    fake_launch(graph, p->stream[3]);
+    order(p->stream[3], stream);
+    UNTIL_FINE(shpool_device_capture_release(p->allocator, 1, 2))
+}
+
+static void do_rare(program *p)
+{
+    shpool_device_stats stats;
+
+    switch (draw(p, 6)) {
+    case 0:
+        (void)shpool_device_trim(p->allocator, draw(p, 2) * 4 * MIB);
+        break;
+    case 1:
+        fake_finish_all();
+        (void)shpool_device_stream_retire(p->allocator, p->stream[3]);
+        break;
+    case 2:
+        (void)shpool_device_stream_stable(p->allocator, p->stream[2]);
+        break;
+    case 3:
+        do_capture(p);
+        break;
+    default:
+        assert_ok(shpool_device_get_stats(p->allocator, &stats));
+        fake_finish(p->stream[draw(p, STREAMS)]);
+        break;
+    }
+}
+
+static void do_one(program *p)
+{
+    unsigned i = draw(p, SLOTS);
+    uint32_t kind = draw(p, 12);
+
+    if (kind == 0) {
+        do_rare(p);
+    } else if (kind == 1) {
+        do_record(p, i);
+    } else if (p->slot[i].ptr == NULL) {
+        do_malloc(p, i);
+    } else {
+        do_free(p, i);
+    }
+}
+
+/* Everything that worked before the failures works after them. */
+static void go_on(program *p)
+{
+    fault.armed = 0;
+    fake_finish_all();
+    for (unsigned i = 0; i < STREAMS; i++) {
+        put(p->allocator, get(p->allocator, 3 * MIB, p->stream[i]), p->stream[i]);
+        put(p->allocator, get(p->allocator, 300, p->stream[i]), p->stream[i]);
+    }
+    assert_ok(shpool_device_check(p->allocator));
+    assert_int_equal(0, live_bytes(p->allocator));
+    fault.armed = 1; /* the end has its share of the failures */
+}
+
+/* All requests of one program fail alone.  For pairs each run has its own seed, so that they
+ * coincide in many places. */
+static void work(void)
+{
+    /* poison writes whole blocks */
+    const unsigned operations = (strstr(fault.spec, "guard|") != NULL) ? 15u : 60u;
+    program p = { .random = (fault.then != 0) ? fault.at * 5 + fault.then : 1,
+                  .graphs = strstr(fault.spec, "bins") != NULL };
+
+    p.stream[0] = SHPOOL_STREAM_LEGACY;
+    p.stream[1] = SHPOOL_STREAM_PER_THREAD;
+    p.stream[2] = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    p.stream[3] = fake_stream(0, CU_STREAM_DEFAULT);
+    if (!fault_fine(shpool_device_allocator_open(fault.spec, 0, &p.allocator))) {
+        assert_null(p.allocator);
+        assert_true(shpool_last_error()[0] != '\0');
+        return;
+    }
+    for (unsigned i = 0; i < operations; i++) {
+        do_one(&p);
+    }
+    for (unsigned i = 0; i < SLOTS; i++) {
+        if (p.slot[i].ptr != NULL) {
+            UNTIL_FINE(shpool_device_free(p.allocator, p.slot[i].ptr, p.slot[i].stream))
+        }
+    }
+    assert_ok(shpool_device_check(p.allocator));
+    assert_int_equal(0, live_bytes(p.allocator));
+    go_on(&p);
+    shpool_device_allocator_unref(p.allocator);
+}
+
+/* In a pool, blocks that no stream may have are marked with the pool's own record.  A stream whose
+ * record finds no memory does not stand for it. */
+static void capture_without_record(void)
+{
+    shpool_stream stream, forked;
+    void *ptr, *next;
+
+    fault.armed = 0;
+    open_allocator(fault.spec, 0, &allocator);
+    stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    forked = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    assert_ok(shpool_device_capture_begin(allocator, 1, 1));
+    fake_capture_begin(stream);
+    fake_capture_join(forked, stream);
+    ptr = get(allocator, 5000, stream);
+    put(allocator, ptr, fake_stream(0, CU_STREAM_NON_BLOCKING)); /* outside */
+    fake_finish_all();
+    fault.armed = 1;
+    if (!fault_fine(shpool_device_malloc(allocator, 5000, forked, &next))) {
+        fault.armed = 0;
+        next = get(allocator, 5000, forked);
+    }
+    fault.armed = 0;
+    assert_ptr_not_equal(ptr, next);
+    (void)fake_capture_end(stream);
+    assert_ok(shpool_device_capture_end(allocator, 1, 1));
+    shpool_device_allocator_unref(allocator);
+}
+
+/* ---- memory that processes share ---- */
+
+static void import_and_close(const shpool_device_handle *handle)
+{
+    shpool_device_import *import;
+
+    if (!fault_fine(shpool_device_import_open(handle, -1, &import))) {
+        assert_null(import);
+        return;
+    }
+    fake_work(NULL, shpool_device_import_ptr(import), 1000);
+    UNTIL_FINE(shpool_device_import_close(import))
+}
+
+static void export_one(const void *ptr)
+{
+    shpool_device_handle handle;
+
+    if (fault_fine(shpool_device_export(allocator, ptr, &handle))) {
+        import_and_close(&handle);
+        shpool_device_handle_close(&handle);
+    }
+}
+
+static void share(void)
+{
+    const shpool_stream stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    void *ptr[6];
+
+    if (!fault_fine(shpool_device_allocator_open(fault.spec, 0, &allocator))) {
+        return;
+    }
+    (void)fault_fine(shpool_device_stream_stable(allocator, stream));
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(ptr); i++) {
+            if (!fault_fine(shpool_device_malloc(allocator, 2 * MIB * (1 + i % 3), stream,
+                                                 &ptr[i]))) {
+                continue;
+            }
+            fake_work(stream, ptr[i], 2 * MIB);
+            if (i % 2 == 0) {
+                export_one(ptr[i]);
+            }
+            if (i == 4) {
+                (void)fault_fine(shpool_device_record_stream(allocator, ptr[i],
+                                                             SHPOOL_STREAM_LEGACY));
+            }
+        }
+        for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(ptr); i++) {
+            UNTIL_FINE(shpool_device_free(allocator, ptr[i], stream))
+        }
+        assert_ok(shpool_device_check(allocator));
+        fake_finish_all();
+        (void)fault_fine(shpool_device_trim(allocator, (round == 0) ? 4 * MIB : 0));
+        assert_ok(shpool_device_check(allocator));
+    }
+    fault.armed = 0;
+    assert_ok(shpool_device_trim(allocator, 0));
+    assert_int_equal(0, stats_of(allocator).driver_bytes);
+    assert_int_equal(0, live_bytes(allocator));
+    if (lost.imports == 0) { /* memory that the driver refuses to unmap is kept, and goes later */
+        assert_int_equal(lost.allocations, fake_holds().allocations);
+        assert_true((lost.allocations == 0) || (fault.then != 0));
+    }
+    put(allocator, get(allocator, 2 * MIB, stream), stream);
+    fault.armed = 1; /* the end has its share of the failures */
+    shpool_device_allocator_unref(allocator);
+}
+
+/* ---- questions, and the device's shared allocator ---- */
+
+static int see_block(const shpool_device_block *block, void *user)
+{
+    (void)block;
+    ++*(unsigned *)user;
+    return 0;
+}
+
+static int out_of_memory(shpool_device_allocator *of, size_t bytes, unsigned attempt,
+                         void *user)
+{
+    (void)of;
+    (void)bytes;
+    (void)attempt;
+    (void)user;
+    return 0;
+}
+
+static void use_shared(void)
+{
+    const shpool_stream stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    shpool_device_stats stats;
+    unsigned blocks = 0;
+    char text[2048];
+    size_t bytes;
+    void *base;
+    void *ptr;
+
+    (void)fault_fine(shpool_device_on_oom(allocator, out_of_memory, NULL));
+    (void)fault_fine(shpool_device_set(allocator, "soft", "64M"));
+    if (!fault_fine(shpool_device_malloc(allocator, 5000, stream, &ptr))) {
+        assert_null(ptr);
+    } else {
+        if (!fault_fine(shpool_device_base(allocator, (char *)ptr + 100, &base, &bytes))) {
+            assert_null(base);
+            assert_int_equal(bytes, 0);
+        }
+        if (fault_fine(shpool_device_walk(allocator, see_block, &blocks))) {
+            assert_true(blocks > 0);
+        }
+        if (!fault_fine(shpool_device_report(allocator, text, sizeof(text), &bytes))) {
+            assert_true(bytes < sizeof(text));
+        }
+        UNTIL_FINE(shpool_device_free(allocator, ptr, stream))
+    }
+    (void)fault_fine(shpool_device_reset_peak(allocator));
+    (void)fault_fine(shpool_device_get_stats(allocator, &stats));
+    (void)fault_fine(shpool_device_on_oom(allocator, NULL, NULL));
+    (void)fault_fine(shpool_device_stream_retire(allocator, stream));
+    assert_ok(shpool_device_check(allocator));
+}
+
+static void ask(void)
+{
+    shpool_device_properties properties;
+    uint64_t free_bytes = 1;
+    uint64_t total_bytes = 1;
+    int count = 7;
+
+    if (!fault_fine(shpool_device_count(&count))) {
+        assert_int_equal(count, 0);
+    }
+    if (!fault_fine(shpool_device_get_properties(0, &properties))) {
+        assert_true(is_zeroed(&properties, sizeof(properties)));
+    }
+    if (!fault_fine(shpool_device_memory(0, &free_bytes, &total_bytes))) {
+        assert_int_equal(free_bytes | total_bytes, 0);
+    }
+    if (fault_fine(shpool_device_allocator_default(0, &allocator))) {
+        use_shared();
+    } else {
+        assert_null(allocator);
+    }
+}
+
+/* ---- contexts and buffers ---- */
+
+static unsigned released;
+
+static void release(void *ptr, void *user)
+{
+    (void)ptr;
+    (void)user;
+    released++;
+}
+
+static int format(char *text, size_t bytes, size_t index, const void *element, void *user)
+{
+    int32_t value;
+
+    (void)index;
+    (void)user;
+    memcpy(&value, element, sizeof(value));
+    return snprintf(text, bytes, "%d", value);
+}
+
+static void generate(size_t index, void *element, void *user)
+{
+    const int32_t value = (int32_t)index;
+
+    (void)user;
+    memcpy(element, &value, sizeof(value));
+}
+
+/* What is read is what was written, or the call says that it is not. */
+static void read_back(const shpool_buffer *buffer, int32_t first)
+{
+    static int32_t back[COUNT];
+
+    if (fault_fine(shpool_buffer_to_host(buffer, 0, COUNT, back))) {
+        for (uint32_t i = 0; i < COUNT; i++) {
+            assert_int_equal(back[i], first + (int32_t)i);
+        }
+    }
+}
+
+static void use_view(shpool_context *context, shpool_buffer *buffer)
+{
+    shpool_buffer *view;
+
+    released = 0;
+    if (fault_fine(shpool_buffer_wrap(context, shpool_buffer_ptr(buffer), SHPOOL_TYPE_I32, COUNT,
+                                      release, NULL, &view))) {
+        shpool_buffer_unref(view);
+        assert_int_equal(released, 1);
+    } else { /* the memory stays the caller's */
+        assert_null(view);
+        assert_int_equal(released, 0);
+    }
+}
+
+static void use_buffer(shpool_context *context, shpool_buffer *buffer, FILE *file)
+{
+    static int32_t host[COUNT], back[COUNT];
+    const int32_t low = 3, high = 1000, step = 1, zero = 0;
+    shpool_buffer *other;
+    shpool_random random;
+
+    shpool_random_init(&random, 1);
+    if (fault_fine(shpool_buffer_fill_ascending(buffer, &low, &step))) {
+        read_back(buffer, low);
+    }
+    if (fault_fine(shpool_buffer_create(context, SHPOOL_TYPE_I32, COUNT, &other))) {
+        if (fault_fine(shpool_buffer_fill_ascending(other, &low, &step)) &&
+            fault_fine(shpool_buffer_copy(buffer, 0, other, 0, COUNT))) {
+            read_back(buffer, low);
+        }
+        (void)fault_fine(shpool_buffer_record_stream(other, SHPOOL_STREAM_LEGACY));
+    } else {
+        assert_null(other);
+    }
+    shpool_buffer_unref(other);
+    (void)fault_fine(shpool_buffer_fill(buffer, &zero));
+    (void)fault_fine(shpool_buffer_fill_random(buffer, &low, &high, &random));
+    (void)fault_fine(shpool_buffer_fill_sorted(buffer, &low, &high, &random));
+    (void)fault_fine(shpool_buffer_print(file, buffer, 20, "%d", 10));
+    (void)fault_fine(shpool_buffer_print_with(file, buffer, 20, format, NULL, 10));
+    if (fault_fine(shpool_buffer_generate(buffer, generate, NULL))) {
+        read_back(buffer, 0);
+    }
+    use_view(context, buffer);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        host[i] = 7 + (int32_t)i;
+        back[i] = -1;
+    }
+    if (fault_fine(shpool_buffer_from_host(buffer, 0, COUNT, host))) {
+        read_back(buffer, 7);
+    }
+    if (fault_fine(shpool_buffer_from_host_async(buffer, 0, COUNT, host)) &&
+        fault_fine(shpool_buffer_to_host_async(buffer, 0, COUNT, back)) &&
+        fault_fine(shpool_context_sync(context))) {
+        assert_memory_equal(host, back, sizeof(host));
+        read_back(buffer, 7);
+    }
+}
+
+static void use_context(shpool_context *context, FILE *file)
+{
+    static const int32_t zeros[COUNT];
+    shpool_buffer *buffer;
+    shpool_stream aux;
+    char text[512];
+    double value = 1;
+
+    (void)fault_fine(shpool_context_describe(context, text, sizeof(text), NULL));
+    (void)fault_fine(shpool_context_activate(context));
+    (void)fault_fine(shpool_context_aux_stream(context, &aux));
+    if (fault_fine(shpool_device_allocator_open("buckets", 0, &allocator))) {
+        (void)fault_fine(shpool_context_set_allocator(context, allocator));
+        shpool_device_allocator_unref(allocator);
+    }
+    if (fault_fine(shpool_buffer_create_from(context, SHPOOL_TYPE_I32, COUNT, zeros, &buffer))) {
+        use_buffer(context, buffer, file);
+    } else {
+        assert_null(buffer);
+    }
+    shpool_buffer_unref(buffer);
+    if (fault_fine(shpool_timer_start(context))) {
+        (void)fault_fine(shpool_timer_split(context, &value));
+        if (!fault_fine(shpool_timer_throughput(context, 1000, 1, &value))) {
+            assert_true(value <= 0);
+        }
+    }
+}
+
+static void use_contexts(void)
+{
+    char program_name[] = "program", device[] = "0";
+    char *const argv[] = { program_name, device, NULL };
+    FILE *file = fopen("/dev/null", "w");
+    shpool_context *context;
+
+    assert_non_null(file);
+    if (fault_fine(shpool_context_create_args(2, argv, SHPOOL_CONTEXT_NEW_STREAM, &context))) {
+        use_context(context, file);
+    } else {
+        assert_null(context);
+    }
+    shpool_context_unref(context);
+    (void)fault_fine(shpool_context_create(NULL, &context));
+    shpool_context_unref(context);
+    if (!fault_fine(shpool_context_standard(0, &context))) {
+        assert_null(context);
+    }
+    (void)fclose(file);
+}
+
+/* ---- what PyTorch and CuPy call: failures are NULL ---- */
+
+static void *got(void *ptr)
+{
+    (void)fault_fine((ptr != NULL) ? SHPOOL_OK : SHPOOL_ERR_NO_MEMORY);
+    return ptr;
+}
+
+static void serve(void)
+{
+    const shpool_torch_pool_id id = { 1, 2 };
+    const shpool_stream stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
+    void *ptr;
+    size_t bytes;
+
+    shpool_torch_init(1);
+    for (unsigned i = 0; i < 2; i++) {
+        ptr = got(shpool_torch_malloc(5u << 20, 0, stream));
+        if (ptr != NULL) {
+            (void)got(shpool_torch_base_alloc((char *)ptr + 10, &bytes));
+            shpool_torch_record_stream(ptr, SHPOOL_STREAM_LEGACY);
+            shpool_torch_free(ptr, 5u << 20, 0, stream);
+        }
+        shpool_torch_memory_fraction(0.5, 0);
+        shpool_torch_begin_pool(0, id, NULL);
+        shpool_torch_end_pool(0, id);
+        shpool_torch_release_pool(0, id);
+        ptr = got(shpool_cupy_malloc(NULL, 3000, 0));
+        shpool_cupy_free(NULL, ptr, 0);
+        shpool_torch_reset();
+    }
+    shpool_torch_memory_fraction(1, 0);
+}
+
+/* ---- the sweep ---- */
+
+#define SCENE(_act, _spec, _least, _pairs)                                                         \
+    { #_act, _spec, _least, _pairs, start, _act, stop }
+
+static const fault_scene scenes[] = {
+    SCENE(work, "bins:memory=driver", 50, 7),
+    SCENE(work, "bins:memory=driver,soft=16M,capacity=8M", 50, 7),
+    SCENE(work, "bins:memory=vmm,wait=0", 50, 7),
+    SCENE(work, "bins:memory=vmm,soft=16M,capacity=8M,wait=0", 50, 7),
+    SCENE(work, "buckets", 50, 7),
+    SCENE(work, "buckets:mode=total,capacity=4M,max_object=1M", 50, 7),
+    SCENE(work, "simple", 50, 7),
+    SCENE(work, "async", 50, 7),
+    SCENE(work, "stats|limit:bytes=1G|lock|fault:nth=9|bins", 50, 7),
+    SCENE(work, "guard|simple", 50, 7),
+    SCENE(work, "guard:poison=0|stats|buckets", 50, 7),
+    SCENE(work, "limit:bytes=40M|async", 50, 7),
+    SCENE(capture_without_record, "bins", 1, 1),
+    SCENE(share, SHARED, 50, 3),
+    SCENE(ask, "", 10, 5),
+    SCENE(use_contexts, "", 40, 5),
+    SCENE(serve, "", 10, 5),
+};
+
+static int set_up(void **state);
+
+UNIT_TEST_WITH(test_every_request_fails_in_turn, set_up, NULL)
+{
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(scenes); i++) {
+        fault_sweep(&scenes[i]);
+    }
+}
+
+/* ---- requests that are chosen ---- */
+
+/* The end of the process: the driver takes everything back by itself. */
+UNIT_TEST_WITH(test_the_end_of_the_driver_loses_nothing, set_up, NULL)
+{
+    shpool_device_handle handle;
+
+    begin(SHARED);
+    handle = export_of(get(allocator, 100, NULL));
+    shpool_device_handle_close(&handle);
+    put(allocator, get(allocator, 5 * MIB, NULL), NULL);
+    fake_fail_from(1, CU_ERROR_DEINITIALIZED);
+    shpool_device_allocator_unref(allocator);
+    assert_int_equal(0, lost.allocations + lost.ranges);
+    (void)fake_stop();
+}
+
+static int set_up(void **state)
+{
+    (void)clear_environment(state);
+    shpool_set_message_handler(receive, NULL);
+    return 0;
 }

@@ -81,9 +81,8 @@ static void check_fill(size_t element_bytes, size_t count, size_t skew)
     free(want);
 }
 
-static void test_fill_with_elements_of_any_size(void **state)
+UNIT_TEST_WITH(test_fill_with_elements_of_any_size, setup, teardown)
 {
-    (void)state;
     for (size_t bytes = 1; bytes <= 40; bytes++) {
         check_fill(bytes, 1, 0);
         check_fill(bytes, 1000, 0);
@@ -93,13 +92,12 @@ static void test_fill_with_elements_of_any_size(void **state)
 }
 
 /* Zeros and other repeating bytes never cross the bus, whatever the element's size. */
-static void test_repeating_bytes_are_set_on_the_device(void **state)
+UNIT_TEST_WITH(test_repeating_bytes_are_set_on_the_device, setup, teardown)
 {
     shpool_buffer *buffer = buffer_of(SHPOOL_TYPE_F64, 1000);
     const double zero = 0;
     double want[1000] = { 0 };
 
-    (void)state;
     fake_forget_calls();
     assert_int_equal(shpool_buffer_fill(buffer, &zero), SHPOOL_OK);
     assert_int_equal(fake_calls(FAKE_CALL_set_8), 1);
@@ -119,7 +117,7 @@ static void test_repeating_bytes_are_set_on_the_device(void **state)
 
 /* ---- sequences ---- */
 
-static void test_ascending(void **state)
+UNIT_TEST_WITH(test_ascending, setup, teardown)
 {
     const float first = 0.5f;
     const float step = 0.25f;
@@ -127,7 +125,6 @@ static void test_ascending(void **state)
     shpool_ascent ascent = shpool_ascent_make(SHPOOL_TYPE_F32, &first, &step);
     float *want = malloc(MANY * sizeof(*want));
 
-    (void)state;
     assert_non_null(want);
     shpool_ascent_write(&ascent, 0, MANY, want);
     assert_int_equal(shpool_buffer_fill_ascending(buffer, &first, &step), SHPOOL_OK);
@@ -137,7 +134,7 @@ static void test_ascending(void **state)
 }
 
 /* The buffer's numbers are the array's, and the generator stands where it would stand. */
-static void test_random_and_where_the_generator_is_afterwards(void **state)
+UNIT_TEST_WITH(test_random_and_where_the_generator_is_afterwards, setup, teardown)
 {
     const int16_t min = -9;
     const int16_t max = 1000;
@@ -146,7 +143,6 @@ static void test_random_and_where_the_generator_is_afterwards(void **state)
     shpool_random random;
     shpool_random twin;
 
-    (void)state;
     assert_non_null(want);
     shpool_random_init(&random, 12);
     twin = random;
@@ -209,7 +205,7 @@ static cu_result launch(cu_function function, unsigned grid_x, unsigned grid_y, 
 }
 
 /* With code for the device in the library the same numbers come from kernels. */
-static void test_large_fills_launch_kernels_where_there_are_some(void **state)
+UNIT_TEST_WITH(test_large_fills_launch_kernels_where_there_are_some, setup, teardown)
 {
     static shpool_driver able;
     const shpool_driver *cu;
@@ -240,13 +236,12 @@ static void write_square(size_t index, void *element, void *user)
     ++*(size_t *)user;
 }
 
-static void test_generated_by_a_function(void **state)
+UNIT_TEST_WITH(test_generated_by_a_function, setup, teardown)
 {
     shpool_buffer *buffer = buffer_of(SHPOOL_TYPE_U64, MANY);
     uint64_t value = 0;
     size_t calls = 0;
 
-    (void)state;
     assert_int_equal(shpool_buffer_generate(buffer, write_square, &calls), SHPOOL_OK);
     assert_int_equal(calls, MANY);
     assert_int_equal(shpool_buffer_to_host(buffer, MANY - 1, 1, &value), SHPOOL_OK);
@@ -257,13 +252,12 @@ static void test_generated_by_a_function(void **state)
     shpool_buffer_unref(buffer);
 }
 
-static void test_opaque_elements_have_no_arithmetic(void **state)
+UNIT_TEST_WITH(test_opaque_elements_have_no_arithmetic, setup, teardown)
 {
     shpool_buffer *buffer = buffer_of(SHPOOL_TYPE_OPAQUE(4), 10);
     const int32_t zero = 0;
     const int32_t one = 1;
 
-    (void)state;
     assert_int_equal(shpool_buffer_fill_ascending(buffer, &zero, &one), SHPOOL_ERR_INVALID);
     assert_detail("opaque");
     assert_int_equal(shpool_buffer_fill_random(buffer, &zero, &one, NULL), SHPOOL_ERR_INVALID);
@@ -273,13 +267,12 @@ static void test_opaque_elements_have_no_arithmetic(void **state)
     shpool_buffer_unref(buffer);
 }
 
-static void test_bad_ranges_leave_buffer_and_generator_alone(void **state)
+UNIT_TEST_WITH(test_bad_ranges_leave_buffer_and_generator_alone, setup, teardown)
 {
     shpool_buffer *buffer = buffer_of(SHPOOL_TYPE_I32, 2);
     const int32_t want[2] = { 6, 6 };
     shpool_random random;
 
-    (void)state;
     shpool_random_init(&random, SHPOOL_RANDOM_SEED);
     assert_int_equal(shpool_buffer_fill(buffer, &want[0]), SHPOOL_OK);
     assert_int_equal(shpool_buffer_fill_random(buffer, &(int32_t){ 7 }, &(int32_t){ 6 }, &random),
@@ -304,7 +297,7 @@ static void assert_page(FILE *file, char **text, const shpool_buffer *buffer, co
     assert_string_equal(*text, page);
 }
 
-static void test_the_pages_program_in_c(void **state)
+UNIT_TEST_WITH(test_the_pages_program_in_c, setup, teardown)
 {
     shpool_buffer *a = buffer_of(SHPOOL_TYPE_I32, 50);
     shpool_buffer *b = buffer_of(SHPOOL_TYPE_F32, 50);
@@ -314,7 +307,6 @@ static void test_the_pages_program_in_c(void **state)
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
 
-    (void)state;
     shpool_random_init(&random, SHPOOL_RANDOM_SEED);
     shpool_buffer_fill_ascending(a, &(int32_t){ 0 }, &(int32_t){ 5 });
     shpool_buffer_fill_random(b, &(float){ 0 }, &(float){ 10 }, &random);
@@ -339,14 +331,13 @@ static int mark_odd(char *text, size_t bytes, size_t index, const void *element,
     return snprintf(text, bytes, "%zu%c%d", index, (value & 1) ? '*' : ' ', value);
 }
 
-static void test_print_by_a_function(void **state)
+UNIT_TEST_WITH(test_print_by_a_function, setup, teardown)
 {
     shpool_buffer *buffer = buffer_of(SHPOOL_TYPE_I32, 4);
     char *text = NULL;
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
 
-    (void)state;
     shpool_buffer_fill_ascending(buffer, &(int32_t){ 6 }, &(int32_t){ 1 });
     assert_int_equal(shpool_buffer_print_with(file, buffer, 3, mark_odd, NULL, 2), SHPOOL_OK);
     fclose(file);
@@ -355,22 +346,3 @@ static void test_print_by_a_function(void **state)
     shpool_buffer_unref(buffer);
 }
 
-#define TEST(_name) cmocka_unit_test_setup_teardown(_name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_fill_with_elements_of_any_size),
-        TEST(test_repeating_bytes_are_set_on_the_device),
-        TEST(test_ascending),
-        TEST(test_random_and_where_the_generator_is_afterwards),
-        TEST(test_large_fills_launch_kernels_where_there_are_some),
-        TEST(test_generated_by_a_function),
-        TEST(test_opaque_elements_have_no_arithmetic),
-        TEST(test_bad_ranges_leave_buffer_and_generator_alone),
-        TEST(test_the_pages_program_in_c),
-        TEST(test_print_by_a_function),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

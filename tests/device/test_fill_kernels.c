@@ -74,9 +74,8 @@ static void check_ascending(shpool_type type, const void *first, const void *ste
     free(data);
 }
 
-static void test_ascending_is_what_the_host_makes(void **state)
+UNIT_TEST(test_ascending_is_what_the_host_makes)
 {
-    (void)state;
     check_ascending(SHPOOL_TYPE_I8, &(int8_t){ -5 }, &(int8_t){ 3 }, 1000, 1);
     check_ascending(SHPOOL_TYPE_U16, &(uint16_t){ 65000 }, &(uint16_t){ 7 }, 257, 2);
     check_ascending(SHPOOL_TYPE_I32, &(int32_t){ 0 }, &(int32_t){ 5 }, 50, 1);
@@ -127,12 +126,11 @@ static void check_random(shpool_type type, const void *min, const void *max, siz
     free(data);
 }
 
-static void test_random_floats_are_what_the_host_draws(void **state)
+UNIT_TEST(test_random_floats_are_what_the_host_draws)
 {
     static const size_t counts[] = { 1, 50, 623, 624, 625, 1248, 3000 };
     static const unsigned befores[] = { 0, 1, 300, 624, 1000 };
 
-    (void)state;
     for (size_t c = 0; c < SHPOOL_ARRAY_COUNT(counts); c++) {
         for (size_t b = 0; b < SHPOOL_ARRAY_COUNT(befores); b++) {
             check_random(SHPOOL_TYPE_F32, &(float){ 0.0f }, &(float){ 10.0f }, counts[c],
@@ -143,9 +141,8 @@ static void test_random_floats_are_what_the_host_draws(void **state)
 }
 
 /* For 2^31 + 1 values nearly every second draw is rejected, for 3 hardly any, for 256 none. */
-static void test_rejected_draws_are_left_out(void **state)
+UNIT_TEST(test_rejected_draws_are_left_out)
 {
-    (void)state;
     for (unsigned before = 0; before < 900; before += 150) {
         check_random(SHPOOL_TYPE_U32, &(uint32_t){ 7 }, &(uint32_t){ 7 + (1u << 31) }, 2000,
                      before, 0);
@@ -159,23 +156,12 @@ static void test_rejected_draws_are_left_out(void **state)
 }
 
 /* The barriers are where they must be: under other schedules the result is the same. */
-static void test_any_schedule_gives_the_same(void **state)
+UNIT_TEST(test_any_schedule_gives_the_same)
 {
-    (void)state;
     for (unsigned long long seed = 1; seed <= 10; seed++) {
         check_random(SHPOOL_TYPE_F32, &(float){ 0.0f }, &(float){ 1.0f }, 2000, 100, seed);
         check_random(SHPOOL_TYPE_U32, &(uint32_t){ 0 }, &(uint32_t){ 3u << 30 }, 1500, 100, seed);
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ascending_is_what_the_host_makes),
-        cmocka_unit_test(test_random_floats_are_what_the_host_draws),
-        cmocka_unit_test(test_rejected_draws_are_left_out),
-        cmocka_unit_test(test_any_schedule_gives_the_same),
-    };
-
-    return cmocka_run_group_tests(tests, clear_environment, NULL);
-}
+UNIT_GROUP(clear_environment, NULL)

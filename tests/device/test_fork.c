@@ -153,7 +153,7 @@ static void fork_once(int (*child)(void))
     assert_true(WIFSIGNALED(status) || (WEXITSTATUS(status) == 0));
 }
 
-static void test_children_find_every_lock_free(void **state)
+UNIT_TEST(test_children_find_every_lock_free)
 {
     const shpool_config want = { .block_threads = 32, .payload_bytes = 1024 };
     const unsigned forks = (getenv("LIBSHPOOL_TEST_LONG") != NULL) ? FORKS_LONG : FORKS;
@@ -161,7 +161,6 @@ static void test_children_find_every_lock_free(void **state)
     shpool_pool pool;
     pthread_t threads[3];
 
-    (void)state;
     begin("bins");
     assert_ok(shpool_context_create(NULL, &context));
     assert_ok(shpool_buffer_create(context, SHPOOL_TYPE_I32, 1 << 15, &parents_buffer));
@@ -231,13 +230,12 @@ static int find_no_device(void)
     return shpool_driver_get(&cu) == SHPOOL_ERR_UNSUPPORTED;
 }
 
-static void test_a_child_does_not_wait_for_the_driver(void **state)
+UNIT_TEST(test_a_child_does_not_wait_for_the_driver)
 {
     static const shpool_driver slow = { .init = slow_init, .error_string = error_string };
     pthread_t thread;
     shpool_pool pool;
 
-    (void)state;
     assert_int_equal(shpool_plan("nothing", NULL, &pool), SHPOOL_ERR_INVALID);
     assert_int_equal(sem_init(&entered, 0, 0), 0);
     assert_int_equal(sem_init(&leave, 0, 0), 0);
@@ -251,14 +249,4 @@ static void test_a_child_does_not_wait_for_the_driver(void **state)
     fork_once(find_no_device);
     fake_install(NULL);
     assert_int_equal(hung, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_children_find_every_lock_free, clear_environment),
-        cmocka_unit_test_setup(test_a_child_does_not_wait_for_the_driver, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -94,11 +94,10 @@ static void expect(shpool_status status, const char *detail)
 
 /* ---- valid handles ---- */
 
-static void test_a_handle_arrives(void **state)
+UNIT_TEST(test_a_handle_arrives)
 {
     static const int types[] = { SOCK_STREAM, SOCK_SEQPACKET };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(types); i++) {
         shpool_device_handle sent;
         shpool_device_handle got;
@@ -122,9 +121,8 @@ static void test_a_handle_arrives(void **state)
     }
 }
 
-static void test_handles_keep_their_order(void **state)
+UNIT_TEST(test_handles_keep_their_order)
 {
-    (void)state;
     start();
     for (uint64_t i = 1; i < 20; i++) {
         shpool_device_handle handle = some_handle();
@@ -146,12 +144,11 @@ static void test_handles_keep_their_order(void **state)
 }
 
 /* A zeroed handle's descriptor would be 0, the standard input. */
-static void test_an_empty_handle_closes_nothing(void **state)
+UNIT_TEST(test_an_empty_handle_closes_nothing)
 {
     shpool_device_handle handle;
     unsigned before = count_descriptors();
 
-    (void)state;
     memset(&handle, 0, sizeof(handle));
     shpool_device_handle_close(&handle);
     assert_int_equal(-1, handle.fd);
@@ -162,11 +159,10 @@ static void test_an_empty_handle_closes_nothing(void **state)
 
 /* ---- sockets that fail ---- */
 
-static void test_a_closed_socket_is_an_error(void **state)
+UNIT_TEST(test_a_closed_socket_is_an_error)
 {
     shpool_device_handle handle = some_handle();
 
-    (void)state;
     start();
     hang_up(1);
     assert_int_equal(SHPOOL_ERR_SYSTEM, shpool_device_handle_send(ends[0], &handle));
@@ -187,13 +183,12 @@ static void test_a_closed_socket_is_an_error(void **state)
 }
 
 /* The kernel drops a descriptor that the process may not have. */
-static void test_too_many_open_descriptors_are_an_error(void **state)
+UNIT_TEST(test_too_many_open_descriptors_are_an_error)
 {
     shpool_device_handle handle = some_handle();
     struct rlimit before;
     struct rlimit none;
 
-    (void)state;
     start();
     assert_ok(shpool_device_handle_send(ends[0], &handle));
     assert_int_equal(0, getrlimit(RLIMIT_NOFILE, &before));
@@ -217,13 +212,12 @@ static void *trickle(void *arg)
     return arg;
 }
 
-static void test_a_handle_comes_in_pieces(void **state)
+UNIT_TEST(test_a_handle_comes_in_pieces)
 {
     shpool_device_handle sent = some_handle();
     shpool_device_handle got;
     pthread_t thread;
 
-    (void)state;
     start();
     assert_int_equal(0, pthread_create(&thread, NULL, trickle, &sent));
     assert_ok(shpool_device_handle_receive(ends[1], &got));
@@ -251,7 +245,7 @@ static void *interrupt(void *arg)
     return arg;
 }
 
-static void test_a_signal_does_not_end_the_wait(void **state)
+UNIT_TEST(test_a_signal_does_not_end_the_wait)
 {
     struct sigaction action = { .sa_handler = ignore_signal }; /* no SA_RESTART */
     struct sigaction before;
@@ -259,7 +253,6 @@ static void test_a_signal_does_not_end_the_wait(void **state)
     shpool_device_handle got;
     pthread_t thread;
 
-    (void)state;
     start();
     assert_int_equal(0, sigaction(SIGUSR1, &action, &before));
     assert_int_equal(0, pthread_create(&thread, NULL, interrupt, &sent));
@@ -273,12 +266,11 @@ static void test_a_signal_does_not_end_the_wait(void **state)
 
 /* ---- forged handles ---- */
 
-static void test_wrong_descriptors_are_refused(void **state)
+UNIT_TEST(test_wrong_descriptors_are_refused)
 {
     shpool_device_handle handle = some_handle();
     int file[20];
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(file); i++) {
         file[i] = handle.fd;
     }
@@ -297,7 +289,7 @@ static void test_wrong_descriptors_are_refused(void **state)
 }
 
 /* Every field in turn; the same is refused when it is sent or imported. */
-static void test_wrong_fields_are_refused(void **state)
+UNIT_TEST(test_wrong_fields_are_refused)
 {
     static const struct { size_t at; size_t bytes; uint64_t value; shpool_status status;
                           const char *detail; } wrong[] = {
@@ -314,7 +306,6 @@ static void test_wrong_fields_are_refused(void **state)
 #undef FIELD
     };
 
-    (void)state;
     start();
     fake_start(1, 64 * MIB);
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(wrong); i++) {
@@ -337,13 +328,12 @@ static void test_wrong_fields_are_refused(void **state)
     finish();
 }
 
-static void test_noise_is_refused(void **state)
+UNIT_TEST(test_noise_is_refused)
 {
     static const uint32_t front[] = { SHPOOL_DEVICE_HANDLE_MAGIC, SHPOOL_DEVICE_HANDLE_VERSION };
     unsigned char noise[sizeof(shpool_device_handle)];
     uint64_t random = 1;
 
-    (void)state;
     start();
     for (int round = 0; round < 2000; round++) {
         shpool_device_handle got;
@@ -394,7 +384,7 @@ static void refuse_import(const shpool_device_handle *handle, shpool_status stat
     assert_int_equal(0, fake_holds().imports);
 }
 
-static void test_sizes_that_are_made_up_are_refused(void **state)
+UNIT_TEST(test_sizes_that_are_made_up_are_refused)
 {
     static const struct { uint64_t bytes; shpool_status status; const char *detail; } cases[] = {
         { 4 * MIB + 4096, SHPOOL_ERR_INVALID, "4198400 bytes are not whole granules of 2097152" },
@@ -404,7 +394,6 @@ static void test_sizes_that_are_made_up_are_refused(void **state)
     shpool_device_handle handle;
     void *ptr;
 
-    (void)state;
     begin_import();
     ptr = get(allocator, 4 * MIB, NULL);
     handle = export_of(ptr);
@@ -418,14 +407,13 @@ static void test_sizes_that_are_made_up_are_refused(void **state)
 }
 
 /* The message describes the descriptor. */
-static void test_descriptors_of_other_things_are_refused(void **state)
+UNIT_TEST(test_descriptors_of_other_things_are_refused)
 {
     shpool_device_handle handle;
     void *ptr;
     int file;
     int ends_of_pipe[2];
 
-    (void)state;
     begin_import();
     ptr = get(allocator, 100, NULL);
     handle = export_of(ptr);
@@ -446,12 +434,11 @@ static void test_descriptors_of_other_things_are_refused(void **state)
     end_import();
 }
 
-static void test_a_driver_that_cannot_import_says_so(void **state)
+UNIT_TEST(test_a_driver_that_cannot_import_says_so)
 {
     shpool_device_handle handle;
     void *ptr;
 
-    (void)state;
     begin_import();
     ptr = get(allocator, 100, NULL);
     handle = export_of(ptr);
@@ -460,26 +447,4 @@ static void test_a_driver_that_cannot_import_says_so(void **state)
     shpool_device_handle_close(&handle);
     put(allocator, ptr, NULL);
     end_import();
-}
-
-int main(void)
-{
-#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_handle_arrives),
-        TEST(test_handles_keep_their_order),
-        TEST(test_an_empty_handle_closes_nothing),
-        TEST(test_a_closed_socket_is_an_error),
-        TEST(test_too_many_open_descriptors_are_an_error),
-        TEST(test_a_handle_comes_in_pieces),
-        TEST(test_a_signal_does_not_end_the_wait),
-        TEST(test_wrong_descriptors_are_refused),
-        TEST(test_wrong_fields_are_refused),
-        TEST(test_noise_is_refused),
-        TEST(test_sizes_that_are_made_up_are_refused),
-        TEST(test_descriptors_of_other_things_are_refused),
-        TEST(test_a_driver_that_cannot_import_says_so),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -38,13 +38,12 @@ static shpool_device_stats stats_of(int device)
     return stats;
 }
 
-static void test_malloc_and_free_use_the_shared_allocator(void **state)
+UNIT_TEST_WITH(test_malloc_and_free_use_the_shared_allocator, setup, teardown)
 {
     shpool_stream stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
     void *ptr = shpool_torch_malloc(1000, 0, stream);
     void *other = shpool_torch_malloc(5 * MiB, 1, NULL);
 
-    (void)state;
     assert_non_null(ptr);
     assert_non_null(other);
     fake_work(stream, ptr, 1000);
@@ -56,9 +55,8 @@ static void test_malloc_and_free_use_the_shared_allocator(void **state)
     assert_int_equal(stats_of(1).live_count, 0);
 }
 
-static void test_what_cannot_be_is_null(void **state)
+UNIT_TEST_WITH(test_what_cannot_be_is_null, setup, teardown)
 {
-    (void)state;
     assert_null(shpool_torch_malloc(0, 0, NULL));
     assert_null(shpool_torch_malloc(-1, 0, NULL));
     assert_null(shpool_torch_malloc(100, -1, NULL));
@@ -72,11 +70,10 @@ static void test_what_cannot_be_is_null(void **state)
 }
 
 /* A stream of PyTorch's is stable: a warm pair calls no driver. */
-static void test_warm_pairs_call_no_driver(void **state)
+UNIT_TEST_WITH(test_warm_pairs_call_no_driver, setup, teardown)
 {
     shpool_stream stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
 
-    (void)state;
     for (int i = 0; i < 3; i++) {
         shpool_torch_free(shpool_torch_malloc(4096, 0, stream), 4096, 0, stream);
     }
@@ -107,22 +104,20 @@ static void check_record(int device)
     shpool_torch_free(again, 4096, device, first);
 }
 
-static void test_record_stream_keeps_memory_until_the_other_stream_is_done(void **state)
+UNIT_TEST_WITH(test_record_stream_keeps_memory_until_the_other_stream_is_done, setup, teardown)
 {
-    (void)state;
     check_record(0);
     check_record(1); /* no device is passed: it is found */
     shpool_torch_record_stream(NULL, NULL);
 }
 
-static void test_base_alloc_is_what_the_driver_gave(void **state)
+UNIT_TEST_WITH(test_base_alloc_is_what_the_driver_gave, setup, teardown)
 {
     char *ptr = shpool_torch_malloc(100, 0, NULL);
     char *large = shpool_torch_malloc(100 * MiB, 1, NULL);
     size_t bytes = 0;
     char *base = shpool_torch_base_alloc(ptr, &bytes);
 
-    (void)state;
     assert_non_null(base);
     assert_true((base <= ptr) && (ptr + 100 <= base + bytes));
     base = shpool_torch_base_alloc(large, &bytes);
@@ -131,9 +126,8 @@ static void test_base_alloc_is_what_the_driver_gave(void **state)
     assert_int_equal(bytes, 0);
 }
 
-static void test_reset_gives_idle_memory_back_on_all_devices(void **state)
+UNIT_TEST_WITH(test_reset_gives_idle_memory_back_on_all_devices, setup, teardown)
 {
-    (void)state;
     shpool_torch_init(2);
     assert_int_equal(fake_holds().bytes, 0); /* opens nothing */
     for (int device = 0; device < 2; device++) {
@@ -204,9 +198,8 @@ static const shpool_device_provider counting = {
 
 /* bins enforces the limit itself: statistics walk over all blocks, so no malloc may request
  * them. */
-static void test_the_memory_fraction_is_a_limit(void **state)
+UNIT_TEST_WITH(test_the_memory_fraction_is_a_limit, setup, teardown)
 {
-    (void)state;
     assert_int_equal(SHPOOL_OK, shpool_device_register(&counting));
     setenv("SHPOOL_DEVICE_ALLOCATOR", "counting|bins", 1);
     shpool_config_reload();
@@ -214,16 +207,15 @@ static void test_the_memory_fraction_is_a_limit(void **state)
     assert_int_equal(0, asked_for_stats);
 }
 
-static void test_the_memory_fraction_is_a_limit_of_other_bases(void **state)
+UNIT_TEST_WITH(test_the_memory_fraction_is_a_limit_of_other_bases, setup, teardown)
 {
-    (void)state;
     setenv("SHPOOL_DEVICE_ALLOCATOR", "buckets:capacity=1G,max_object=1G", 1);
     shpool_config_reload();
     check_the_fraction();
 }
 
 /* A graph's memory is its own until the pool is released. */
-static void test_pools_serve_captures(void **state)
+UNIT_TEST_WITH(test_pools_serve_captures, setup, teardown)
 {
     const shpool_torch_pool_id id = { 0, 7 };
     shpool_stream stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
@@ -232,7 +224,6 @@ static void test_pools_serve_captures(void **state)
     void *outside;
     unsigned graph;
 
-    (void)state;
     shpool_torch_begin_pool(0, id, &state);
     fake_capture_begin(stream);
     inside = shpool_torch_malloc(MiB, 0, stream);
@@ -249,7 +240,7 @@ static void test_pools_serve_captures(void **state)
     shpool_torch_release_pool(0, id);
 }
 
-static void test_cupy_s_functions_use_the_shared_allocator(void **state)
+UNIT_TEST_WITH(test_cupy_s_functions_use_the_shared_allocator, setup, teardown)
 {
     void *ptr = shpool_cupy_malloc(state, 1000, 1);
 
@@ -409,14 +400,13 @@ static void use_on_both(const hook *h, const hook *other, const struct pair *pai
     }
 }
 
-static void test_no_hook_reuses_memory_without_an_order(void **state)
+UNIT_TEST_WITH(test_no_hook_reuses_memory_without_an_order, setup, teardown)
 {
     static const char *const specs[] = { "bins", "bins:memory=driver", "bins:reuse=done", "buckets",
                                          "async", "simple" };
     const size_t users = SHPOOL_ARRAY_COUNT(hooks);
     const size_t cases = users * users * SHPOOL_ARRAY_COUNT(pairs);
 
-    (void)state;
     for (size_t i = 0; i < 2 * SHPOOL_ARRAY_COUNT(specs) * cases; i++) {
         const hook *h = &hooks[i % users];
         const hook *other = &hooks[i / users % users];
@@ -437,23 +427,3 @@ static void test_no_hook_reuses_memory_without_an_order(void **state)
     }
 }
 
-#define TEST(_name) cmocka_unit_test_setup_teardown(_name, setup, teardown)
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(test_malloc_and_free_use_the_shared_allocator),
-        TEST(test_what_cannot_be_is_null),
-        TEST(test_warm_pairs_call_no_driver),
-        TEST(test_record_stream_keeps_memory_until_the_other_stream_is_done),
-        TEST(test_base_alloc_is_what_the_driver_gave),
-        TEST(test_reset_gives_idle_memory_back_on_all_devices),
-        TEST(test_the_memory_fraction_is_a_limit),
-        TEST(test_the_memory_fraction_is_a_limit_of_other_bases),
-        TEST(test_pools_serve_captures),
-        TEST(test_cupy_s_functions_use_the_shared_allocator),
-        TEST(test_no_hook_reuses_memory_without_an_order),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

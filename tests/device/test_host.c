@@ -18,12 +18,11 @@ void *aligned_alloc(size_t alignment, size_t bytes)
 /* Each round takes one record more for good: one round finds none left, one just one, ... */
 #define ROUNDS 600
 
-static void test_a_capture_is_told(void **state)
+TEST_ON_BOTH(test_a_capture_is_told)
 {
     shpool_stream stream;
     unsigned refused = 0;
 
-    (void)state;
     begin("bins");
     stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
     put(allocator, get(allocator, 1, stream), stream); /* the stream is known */
@@ -57,12 +56,11 @@ static void test_a_capture_is_told(void **state)
 }
 
 /* Memory that another stream uses is waited for on the device, and then cannot be cut. */
-static void test_a_pending_block_stays_whole(void **state)
+TEST_ON_DRIVER(test_a_pending_block_stays_whole)
 {
     shpool_stream stream[2];
     unsigned refused = 0;
 
-    (void)state;
     begin("bins:soft=0");
     stream[0] = stable_stream();
     stream[1] = stable_stream();
@@ -91,14 +89,4 @@ static void test_a_pending_block_stays_whole(void **state)
     }
     assert_true(refused > 0);
     end();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_BOTH(test_a_capture_is_told),
-        ON_DRIVER(test_a_pending_block_stays_whole),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -114,16 +114,14 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void test_of_bins(void **state)
+UNIT_TEST_WITH(test_of_bins, set_up, tear_down)
 {
-    (void)state;
     run("bins");
     run("bins:soft=1M");
 }
 
-static void test_of_other_bases_and_layers(void **state)
+UNIT_TEST_WITH(test_of_other_bases_and_layers, set_up, tear_down)
 {
-    (void)state;
     run("buckets");
     run("async");
     run("lock|fault:every=3|bins");
@@ -131,12 +129,11 @@ static void test_of_other_bases_and_layers(void **state)
 }
 
 /* The lock of the shared ones, and of standard contexts. */
-static void test_of_what_is_shared(void **state)
+UNIT_TEST_WITH(test_of_what_is_shared, set_up, tear_down)
 {
     shpool_device_allocator *shared;
     shpool_context *context;
 
-    (void)state;
     fake_start(1, 256 * MIB);
     fake_set_current(0);
     setenv("SHPOOL_DEVICE_ALLOCATOR", "nonsense", 1);
@@ -157,11 +154,10 @@ static void test_of_what_is_shared(void **state)
 
 /* Several messages wait for one lock: they arrive one after another, and messages that the receiver
  * itself causes do not arrive. */
-static void test_one_after_another(void **state)
+UNIT_TEST_WITH(test_one_after_another, set_up, tear_down)
 {
     shpool_device_allocator *shared;
 
-    (void)state;
     fake_start(1, 256 * MIB);
     fake_set_current(0);
     setenv("SHPOOL_DEVICE_ALLOCATOR", "nonsense", 1);
@@ -177,11 +173,10 @@ static void test_one_after_another(void **state)
 }
 
 /* The receiver's own failures do not replace the detail of the call that the message is about. */
-static void test_the_detail_stays(void **state)
+UNIT_TEST_WITH(test_the_detail_stays, set_up, tear_down)
 {
     void *ptr;
 
-    (void)state;
     begin("lock|bins");
     setenv("SHPOOL_DEVICE_ALLOCATOR", "nonsense", 1);
     shpool_config_reload();
@@ -192,18 +187,4 @@ static void test_the_detail_stays(void **state)
     assert_non_null(strstr(heard.first, "is already free"));
     assert_int_equal(1, heard.refused);
     end();
-}
-
-int main(void)
-{
-#define TEST(_name) cmocka_unit_test_setup_teardown(_name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_of_bins),
-        TEST(test_of_other_bases_and_layers),
-        TEST(test_of_what_is_shared),
-        TEST(test_one_after_another),
-        TEST(test_the_detail_stays),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -285,24 +285,21 @@ static void run(const char *spec, unsigned operations, unsigned long least)
 }
 
 /* Memory moves for most requests, and many of them are windows. */
-static void test_bins_moves_memory_in_order(void **state)
+UNIT_TEST(test_bins_moves_memory_in_order)
 {
-    (void)state;
     run_sizes("bins:memory=vmm,wait=0", OPERATIONS / 100, 1000, 1);
     run_sizes("bins:memory=vmm,wait=0,reuse=done", OPERATIONS / 100, 1000, 1);
     run_sizes("bins:share=1", OPERATIONS / 200, 500, 1);
 }
 
-static void test_bins_keeps_the_order_of_streams(void **state)
+UNIT_TEST(test_bins_keeps_the_order_of_streams)
 {
-    (void)state;
     run("bins:memory=driver", OPERATIONS / 2, OPERATIONS / 8);
     run("bins:memory=vmm", OPERATIONS / 2, OPERATIONS / 8);
 }
 
-static void test_bins_with_every_option(void **state)
+UNIT_TEST(test_bins_with_every_option)
 {
-    (void)state;
     run("bins:reuse=same", OPERATIONS / 10, 1000);
     run("bins:memory=driver,reuse=done,slab=16M", OPERATIONS / 20, 1000);
     run("bins:memory=driver,soft=32M,capacity=16M", OPERATIONS / 20, 1000);
@@ -311,43 +308,24 @@ static void test_bins_with_every_option(void **state)
     run("bins:memory=vmm,soft=32M,capacity=16M", OPERATIONS / 20, 1000);
 }
 
-static void test_simple_keeps_the_order_of_streams(void **state)
+UNIT_TEST(test_simple_keeps_the_order_of_streams)
 {
-    (void)state;
     run("simple", OPERATIONS / 100, 1000);
 }
 
-static void test_buckets_keeps_the_order_of_streams(void **state)
+UNIT_TEST(test_buckets_keeps_the_order_of_streams)
 {
-    (void)state;
     run("buckets", OPERATIONS / 10, 1000);
     run("buckets:mode=total,capacity=32M", OPERATIONS / 10, 1000);
 }
 
-static void test_async_keeps_the_order_of_streams(void **state)
+UNIT_TEST(test_async_keeps_the_order_of_streams)
 {
-    (void)state;
     run("async", OPERATIONS / 100, 1000);
 }
 
-static void test_layers_keep_the_order_of_streams(void **state)
+UNIT_TEST(test_layers_keep_the_order_of_streams)
 {
-    (void)state;
     run("stats|limit:bytes=4G|lock|fault:every=100|bins", OPERATIONS / 10, 1000);
     run("guard", OPERATIONS / 50, 1000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_bins_keeps_the_order_of_streams, clear_environment),
-        cmocka_unit_test_setup(test_bins_with_every_option, clear_environment),
-        cmocka_unit_test_setup(test_bins_moves_memory_in_order, clear_environment),
-        cmocka_unit_test_setup(test_buckets_keeps_the_order_of_streams, clear_environment),
-        cmocka_unit_test_setup(test_async_keeps_the_order_of_streams, clear_environment),
-        cmocka_unit_test_setup(test_layers_keep_the_order_of_streams, clear_environment),
-        cmocka_unit_test_setup(test_simple_keeps_the_order_of_streams, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -37,9 +37,8 @@ static void refused(const char *spec, shpool_status expected, const char *detail
     assert_detail(detail);
 }
 
-static void test_specs_that_cannot_be_are_refused_with_what_would_work(void **state)
+UNIT_TEST_WITH(test_specs_that_cannot_be_are_refused_with_what_would_work, start, stop)
 {
-    (void)state;
     refused("bin", SHPOOL_ERR_NOT_FOUND, "did you mean \"bins\"");
     refused("nonsense", SHPOOL_ERR_NOT_FOUND, "there are: async, bins, buckets, simple, fault");
     refused("bins|stats", SHPOOL_ERR_SPEC, "is a base");
@@ -54,9 +53,8 @@ static void test_specs_that_cannot_be_are_refused_with_what_would_work(void **st
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_allocator_open("bins", 0, NULL));
 }
 
-static void test_the_variable_serves_and_is_named_when_it_is_bad(void **state)
+UNIT_TEST_WITH(test_the_variable_serves_and_is_named_when_it_is_bad, start, stop)
 {
-    (void)state;
     setenv("SHPOOL_DEVICE_ALLOCATOR", "stats|buckets:capacity=500M", 1);
     shpool_config_reload();
     open_allocator(NULL, -1, &allocator);
@@ -72,13 +70,12 @@ static void test_the_variable_serves_and_is_named_when_it_is_bad(void **state)
     assert_string_equal("bins", shpool_device_allocator_spec(allocator));
 }
 
-static void test_the_shared_allocator_is_one_for_each_device(void **state)
+UNIT_TEST_WITH(test_the_shared_allocator_is_one_for_each_device, start, stop)
 {
     shpool_device_allocator *first;
     shpool_device_allocator *again;
     shpool_device_allocator *second;
 
-    (void)state;
     assert_ok(shpool_device_allocator_default(0, &first));
     assert_ok(shpool_device_allocator_default(0, &again));
     assert_ok(shpool_device_allocator_default(-1, &second));
@@ -87,7 +84,7 @@ static void test_the_shared_allocator_is_one_for_each_device(void **state)
     assert_int_equal(1, shpool_device_allocator_device(second));
 }
 
-static void test_stats_counts_what_was_asked_for(void **state)
+UNIT_TEST_WITH(test_stats_counts_what_was_asked_for, start, stop)
 {
     void *a;
     void *b;
@@ -95,7 +92,6 @@ static void test_stats_counts_what_was_asked_for(void **state)
     char text[2000];
     size_t need;
 
-    (void)state;
     open_allocator("stats|bins", 0, &allocator);
     a = get(allocator, 1000, NULL);
     b = get(allocator, 5000, NULL);
@@ -118,12 +114,11 @@ static void test_stats_counts_what_was_asked_for(void **state)
     put(allocator, b, NULL);
 }
 
-static void test_limit_refuses_and_forgets_what_was_freed(void **state)
+UNIT_TEST_WITH(test_limit_refuses_and_forgets_what_was_freed, start, stop)
 {
     void *a;
     void *b = &a;
 
-    (void)state;
     open_allocator("limit:bytes=8K|bins", 0, &allocator);
     a = get(allocator, 5000, NULL);
     assert_int_equal(SHPOOL_ERR_LIMIT, shpool_device_malloc(allocator, 5000, NULL, &b));
@@ -136,11 +131,10 @@ static void test_limit_refuses_and_forgets_what_was_freed(void **state)
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_set(allocator, "none", "1"));
 }
 
-static void test_fault_fails_the_nth(void **state)
+UNIT_TEST_WITH(test_fault_fails_the_nth, start, stop)
 {
     void *ptr;
 
-    (void)state;
     open_allocator("fault:nth=2|bins", 0, &allocator);
     put(allocator, get(allocator, 1, NULL), NULL);
     assert_int_equal(SHPOOL_ERR_NO_MEMORY, shpool_device_malloc(allocator, 1, NULL, &ptr));
@@ -153,11 +147,10 @@ static void test_fault_fails_the_nth(void **state)
     put(allocator, get(allocator, 1, NULL), NULL);
 }
 
-static void test_guard_sees_who_writes_outside(void **state)
+UNIT_TEST_WITH(test_guard_sees_who_writes_outside, start, stop)
 {
     unsigned char *ptr;
 
-    (void)state;
     open_allocator("guard|bins", 0, &allocator);
     ptr = get(allocator, 1000, NULL);
     assert_int_equal(0xa5, ptr[0]);
@@ -174,7 +167,7 @@ static void test_guard_sees_who_writes_outside(void **state)
     assert_int_equal(0, live_bytes(allocator));
 }
 
-static void test_log_writes_a_line_for_each_call(void **state)
+UNIT_TEST_WITH(test_log_writes_a_line_for_each_call, start, stop)
 {
     char path[] = "device_log_XXXXXX";
     char spec[100];
@@ -183,7 +176,6 @@ static void test_log_writes_a_line_for_each_call(void **state)
     FILE *file;
     int fd = mkstemp(path);
 
-    (void)state;
     assert_true(fd >= 0);
     fclose(fdopen(fd, "r"));
     snprintf(spec, sizeof(spec), "log:file=%s|bins", path);
@@ -207,12 +199,11 @@ static void test_log_writes_a_line_for_each_call(void **state)
 }
 
 /* The FIFO has no reader: a process that waits for it is ended. */
-static void test_log_waits_for_no_fifo(void **state)
+UNIT_TEST_WITH(test_log_waits_for_no_fifo, start, stop)
 {
     char spec[100];
     char path[] = "device_log_XXXXXX";
 
-    (void)state;
     close(mkstemp(path));
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
@@ -223,14 +214,13 @@ static void test_log_waits_for_no_fifo(void **state)
     remove(path);
 }
 
-static void test_log_follows_no_link_of_others(void **state)
+UNIT_TEST_WITH(test_log_follows_no_link_of_others, start, stop)
 {
     struct stat info;
     char spec[100];
     char link[sizeof("device_log_XXXXXX.to")];
     char path[] = "device_log_XXXXXX";
 
-    (void)state;
     if (geteuid() != 0) {
         skip(); /* only root can give a link away */
     }
@@ -284,9 +274,8 @@ static void log_fails(const char *path, const char *why)
     assert_non_null(strstr(heard, why));
 }
 
-static void test_log_says_that_the_disk_is_full(void **state)
+UNIT_TEST_WITH(test_log_says_that_the_disk_is_full, start, stop)
 {
-    (void)state;
     if (access("/dev/full", W_OK) != 0) {
         skip();
     }
@@ -294,14 +283,13 @@ static void test_log_says_that_the_disk_is_full(void **state)
 }
 
 /* A limit on files cuts a line, as a full disk does. */
-static void test_log_leaves_no_cut_file(void **state)
+UNIT_TEST_WITH(test_log_leaves_no_cut_file, start, stop)
 {
     struct rlimit before;
     struct rlimit little;
     struct stat info;
     char path[] = "device_log_XXXXXX";
 
-    (void)state;
     close(mkstemp(path));
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     (void)signal(SIGXFSZ, SIG_IGN);
@@ -340,7 +328,7 @@ static shpool_status own_free(void *self, void *ptr, shpool_stream stream)
     return shpool_device_free(self, ptr, stream);
 }
 
-static void test_others_register_theirs(void **state)
+UNIT_TEST_WITH(test_others_register_theirs, start, stop)
 {
     static shpool_device_provider own = {
         .abi = SHPOOL_DEVICE_ABI, .bytes = offsetof(shpool_device_provider, record_stream),
@@ -351,7 +339,6 @@ static void test_others_register_theirs(void **state)
     shpool_device_provider bad = own;
     const shpool_device_provider *found;
 
-    (void)state;
     assert_ok(shpool_device_register(&own));
     assert_int_equal(SHPOOL_ERR_UNSUPPORTED, shpool_device_register(&own));
     bad.name = "Bad";
@@ -372,9 +359,8 @@ static void test_others_register_theirs(void **state)
     assert_ok(shpool_device_trim(allocator, 0));
 }
 
-static void test_a_file_that_is_no_plugin_is_refused(void **state)
+UNIT_TEST_WITH(test_a_file_that_is_no_plugin_is_refused, start, stop)
 {
-    (void)state;
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_load("/nonexistent.so"));
     assert_detail("/nonexistent.so");
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_load("libc.so.6"));
@@ -383,12 +369,11 @@ static void test_a_file_that_is_no_plugin_is_refused(void **state)
 }
 
 /* Every built-in provider obeys the rules that are common to all. */
-static void test_every_base_keeps_the_common_rules(void **state)
+UNIT_TEST_WITH(test_every_base_keeps_the_common_rules, start, stop)
 {
     static const char *const specs[] = { "async", "bins", "buckets", "simple", "lock|bins",
                                          "guard|buckets", "stats|simple", "limit:bytes=1G|async" };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(specs); i++) {
         void *ptr = &ptr;
         int local;
@@ -415,28 +400,4 @@ static void test_every_base_keeps_the_common_rules(void **state)
         assert_int_equal(0, fake_holds().bytes);
     }
     assert_int_equal(1, fake_current());
-}
-
-int main(void)
-{
-#define TEST(_name) cmocka_unit_test_setup_teardown(_name, start, stop)
-    const struct CMUnitTest tests[] = {
-        TEST(test_specs_that_cannot_be_are_refused_with_what_would_work),
-        TEST(test_the_variable_serves_and_is_named_when_it_is_bad),
-        TEST(test_the_shared_allocator_is_one_for_each_device),
-        TEST(test_stats_counts_what_was_asked_for),
-        TEST(test_limit_refuses_and_forgets_what_was_freed),
-        TEST(test_fault_fails_the_nth),
-        TEST(test_guard_sees_who_writes_outside),
-        TEST(test_log_writes_a_line_for_each_call),
-        TEST(test_log_waits_for_no_fifo),
-        TEST(test_log_follows_no_link_of_others),
-        TEST(test_log_says_that_the_disk_is_full),
-        TEST(test_log_leaves_no_cut_file),
-        TEST(test_others_register_theirs),
-        TEST(test_a_file_that_is_no_plugin_is_refused),
-        TEST(test_every_base_keeps_the_common_rules),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Shared objects with device allocators, compiled here and now: shpool_device_load(). */
-#include "tests/lib/memory_trial.h"
+#include "tests/faults.h"
 #include "tests/lib/plugin_trial.h"
 
 #include "base_trial.h"
@@ -67,12 +67,14 @@ static size_t provider_count(void)
     return count;
 }
 
-static void test_a_plugin_s_base_and_layer_serve(void **state)
+static int set_up(void **state);
+static int tear_down(void **state);
+
+UNIT_TEST_WITH(test_a_plugin_s_base_and_layer_serve, set_up, tear_down)
 {
     const size_t before = provider_count();
     void *ptr;
 
-    (void)state;
     compile("good.so", "");
     assert_ok(load("good.so"));
     assert_int_equal(before + 2, provider_count());
@@ -87,9 +89,8 @@ static void test_a_plugin_s_base_and_layer_serve(void **state)
     end();
 }
 
-static void test_a_plugin_s_layer_stands_on_what_is_built_in(void **state)
+UNIT_TEST_WITH(test_a_plugin_s_layer_stands_on_what_is_built_in, set_up, tear_down)
 {
-    (void)state;
     compile("good.so", "");
     assert_ok(load("good.so"));
     begin("stats|more|bins");
@@ -112,9 +113,8 @@ static void refused(const char *first, shpool_status expected, const char *detai
     assert_int_equal(before, provider_count()); /* all of a plugin's, or none */
 }
 
-static void test_plugins_that_do_not_fit_are_refused_as_a_whole(void **state)
+UNIT_TEST_WITH(test_plugins_that_do_not_fit_are_refused_as_a_whole, set_up, tear_down)
 {
-    (void)state;
     refused("#define ABI (SHPOOL_DEVICE_ABI + 1)\n", SHPOOL_ERR_ABI, "was built with ABI");
     refused("#define COUNT 0\n", SHPOOL_ERR_ABI, "0 providers");
     refused("#define EXPORT another_name\n", SHPOOL_ERR_NOT_FOUND, "shpool_device_plugin");
@@ -123,12 +123,11 @@ static void test_plugins_that_do_not_fit_are_refused_as_a_whole(void **state)
     refused("#define NAME \"No Name\"\n", SHPOOL_ERR_INVALID, "No Name");
 }
 
-static void test_file_that_is_cut_off_is_refused(void **state)
+UNIT_TEST_WITH(test_file_that_is_cut_off_is_refused, set_up, tear_down)
 {
     char path[2 * TRIAL_PATH_BYTES];
     struct stat whole;
 
-    (void)state;
     compile("cut.so", "");
     trial_path(path, "cut.so");
     assert_int_equal(stat(path, &whole), 0);
@@ -138,11 +137,10 @@ static void test_file_that_is_cut_off_is_refused(void **state)
 }
 
 /* The FIFO has no writer: dlopen() would wait, and alarm() would end the test. */
-static void test_fifo_is_refused(void **state)
+UNIT_TEST_WITH(test_fifo_is_refused, set_up, tear_down)
 {
     char path[2 * TRIAL_PATH_BYTES];
 
-    (void)state;
     trial_path(path, "fifo.so");
     assert_int_equal(mkfifo(path, 0700), 0);
     alarm(300);
@@ -166,12 +164,11 @@ static void load_with_little(void)
     const size_t before = provider_count();
     const shpool_device_provider *found;
 
-    if (load("good.so") == SHPOOL_OK) {
+    if (fault_fine(load("good.so"))) {
         assert_int_equal(before + 2, provider_count());
     } else { /* all of it or nothing, and the next time it works */
-        assert_true(memory.count >= memory.fail_at);
         assert_int_equal(before, provider_count());
-        memory.fail_at = 0;
+        fault.armed = 0;
         assert_ok(load("good.so"));
     }
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_provider_find("nobody", &found));
@@ -179,11 +176,12 @@ static void load_with_little(void)
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_register(NULL));
 }
 
-static void test_memory_that_runs_out(void **state)
+UNIT_TEST_WITH(test_memory_that_runs_out, set_up, tear_down)
 {
-    (void)state;
+    static const fault_scene scene = { "load", "", 0, 0, forget_all, load_with_little, forget_all };
+
     compile("good.so", "");
-    sweep(load_with_little, forget_all, 0);
+    fault_sweep(&scene);
 }
 
 static int set_up(void **state)
@@ -198,19 +196,4 @@ static int tear_down(void **state)
 {
     (void)fake_stop();
     return trial_tear_down(state);
-}
-
-int main(void)
-{
-#define TEST(_name) cmocka_unit_test_setup_teardown(_name, set_up, tear_down)
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_plugin_s_base_and_layer_serve),
-        TEST(test_a_plugin_s_layer_stands_on_what_is_built_in),
-        TEST(test_plugins_that_do_not_fit_are_refused_as_a_whole),
-        TEST(test_file_that_is_cut_off_is_refused),
-        TEST(test_fifo_is_refused),
-        TEST(test_memory_that_runs_out),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

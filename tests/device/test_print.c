@@ -28,25 +28,23 @@ static void assert_printed(shpool_type type, const void *data, size_t count, con
 }
 
 /* The row's number in five columns and two blanks, a blank after each element. */
-static void test_rows_look_as_mgpu_prints_them(void **state)
+UNIT_TEST(test_rows_look_as_mgpu_prints_them)
 {
     const int32_t data[] = { 1, -2, 3 };
     char *text = printed(SHPOOL_TYPE_I32, data, 3, "%4d", 2);
 
-    (void)state;
     assert_string_equal(text, "    0:     1   -2 \n    2:     3 \n");
     free(text);
     assert_printed(SHPOOL_TYPE_I32, NULL, 0, "%4d", "");
 }
 
-static void test_the_type_decides_how_wide_a_conversion_is(void **state)
+UNIT_TEST(test_the_type_decides_how_wide_a_conversion_is)
 {
     const int8_t small[] = { -1, 65 };
     const uint64_t large[] = { UINT64_MAX, 7 };
     const uint32_t word[] = { 4000000000u };
     const double number[] = { 0.5 };
 
-    (void)state;
     assert_printed(SHPOOL_TYPE_I8, small, 2, "%d", "    0:  -1 65 \n");
     assert_printed(SHPOOL_TYPE_I8, small, 2, "%llx", "    0:  ff 41 \n");
     assert_printed(SHPOOL_TYPE_I8, small + 1, 1, "%c", "    0:  A \n");
@@ -71,11 +69,10 @@ static void refuse(shpool_type type, const char *format, const char *detail)
 }
 
 /* vsnprintf's behaviour with these formats is undefined, or it prints rubbish. */
-static void test_formats_that_do_not_suit_are_refused(void **state)
+UNIT_TEST(test_formats_that_do_not_suit_are_refused)
 {
     char wide[400];
 
-    (void)state;
     memset(wide, 'x', sizeof(wide));
     memcpy(wide + sizeof(wide) - 3, "%d", 3);
     refuse(SHPOOL_TYPE_I32, "%s", "give one conversion of diuoxXc");
@@ -95,11 +92,10 @@ static void test_formats_that_do_not_suit_are_refused(void **state)
     refuse(0x05000004u, "%d", "unknown");
 }
 
-static void test_rows_need_a_column_and_a_file(void **state)
+UNIT_TEST(test_rows_need_a_column_and_a_file)
 {
     const int32_t one = 1;
 
-    (void)state;
     assert_int_equal(shpool_array_print(stdout, SHPOOL_TYPE_I32, &one, 1, "%d", 0),
                      SHPOOL_ERR_INVALID);
     assert_detail("columns");
@@ -111,12 +107,11 @@ static void test_rows_need_a_column_and_a_file(void **state)
                      SHPOOL_ERR_INVALID);
 }
 
-static void test_a_file_that_takes_nothing_is_an_error(void **state)
+UNIT_TEST(test_a_file_that_takes_nothing_is_an_error)
 {
     const int32_t one = 1;
     FILE *full = fopen("/dev/full", "w");
 
-    (void)state;
     if (full == NULL) {
         skip();
     }
@@ -138,7 +133,7 @@ static int format_point(char *text, size_t bytes, size_t index, const void *elem
     return snprintf(text, bytes, "%zu(%d,%d,%*d)", index, p->x, p->y, p->z, 0);
 }
 
-static void test_a_function_of_the_callers_formats_any_type(void **state)
+UNIT_TEST(test_a_function_of_the_callers_formats_any_type)
 {
     const point points[] = { { 1, 2, 0 }, { 3, 4, 300 } }; /* 300 columns: more than one try */
     size_t stop = 9;
@@ -146,7 +141,6 @@ static void test_a_function_of_the_callers_formats_any_type(void **state)
     size_t bytes = 0;
     FILE *file = open_memstream(&text, &bytes);
 
-    (void)state;
     assert_int_equal(shpool_array_print_with(file, SHPOOL_TYPE_OPAQUE(sizeof(point)), points, 2,
                                              format_point, &stop, 1), SHPOOL_OK);
     fflush(file);
@@ -162,14 +156,13 @@ static void test_a_function_of_the_callers_formats_any_type(void **state)
 }
 
 /* A file with room for n bytes, for each n below what the array needs. */
-static void test_a_write_that_fails_anywhere_is_an_error(void **state)
+UNIT_TEST(test_a_write_that_fails_anywhere_is_an_error)
 {
     const int32_t data[] = { 1, -2, 3, 400000, 5 };
     char *text = printed(SHPOOL_TYPE_I32, data, 5, "%4d", 2);
     const size_t bytes = strlen(text);
     char room[256];
 
-    (void)state;
     assert_in_range(bytes, 40, sizeof(room) - 2);
     for (size_t n = 1; n <= bytes + 1; n++) {
         FILE *file = fmemopen(room, n, "w");
@@ -184,13 +177,12 @@ static void test_a_write_that_fails_anywhere_is_an_error(void **state)
     free(text);
 }
 
-static void test_one_element_as_text(void **state)
+UNIT_TEST(test_one_element_as_text)
 {
     const int16_t value = -300;
     char text[4];
     size_t need = 0;
 
-    (void)state;
     assert_int_equal(shpool_element_format(SHPOOL_TYPE_I16, &value, "%d", NULL, 0, &need),
                      SHPOOL_OK);
     assert_int_equal(need, 4);
@@ -203,18 +195,4 @@ static void test_one_element_as_text(void **state)
     assert_int_equal(need, 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_look_as_mgpu_prints_them),
-        cmocka_unit_test(test_the_type_decides_how_wide_a_conversion_is),
-        cmocka_unit_test(test_formats_that_do_not_suit_are_refused),
-        cmocka_unit_test(test_rows_need_a_column_and_a_file),
-        cmocka_unit_test(test_a_file_that_takes_nothing_is_an_error),
-        cmocka_unit_test(test_a_function_of_the_callers_formats_any_type),
-        cmocka_unit_test(test_a_write_that_fails_anywhere_is_an_error),
-        cmocka_unit_test(test_one_element_as_text),
-    };
-
-    return cmocka_run_group_tests(tests, clear_environment, NULL);
-}
+UNIT_GROUP(clear_environment, NULL)

@@ -126,11 +126,10 @@ static void let_other(order *o)
 
 /* ---- what is the stream's stays the stream's ---- */
 
-static void test_a_crowded_thread_gets_a_lane(void **state)
+UNIT_TEST(test_a_crowded_thread_gets_a_lane)
 {
     order o = { .bytes = 5000, .freed = 1 };
 
-    (void)state;
     begin(NULL, NULL);
     assert_int_equal(1, lanes());
     let_other(&o);
@@ -156,11 +155,10 @@ static void *meet_rarely(void *often)
     return NULL;
 }
 
-static void test_threads_that_rarely_meet_share_a_lane(void **state)
+UNIT_TEST(test_threads_that_rarely_meet_share_a_lane)
 {
     int often;
 
-    (void)state;
     for (often = 0; often < 2; often++) {
         begin(NULL, NULL);
         for (int i = 0; i < 2; i++) { /* one of them has a number of its own */
@@ -176,11 +174,10 @@ static void test_threads_that_rarely_meet_share_a_lane(void **state)
 }
 
 /* No work has finished: only the same stream may have the memory, and does, without the driver. */
-static void test_memory_goes_from_one_lane_to_the_other(void **state)
+UNIT_TEST(test_memory_goes_from_one_lane_to_the_other)
 {
     static const size_t sizes[] = { 5000, 3u << 20 };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(sizes); i++) {
         order o = { .bytes = sizes[i], .freed = 1 };
         void *ptr;
@@ -203,13 +200,12 @@ static void test_memory_goes_from_one_lane_to_the_other(void **state)
 }
 
 /* A block of another size is found in the other lane, too. */
-static void test_other_lanes_are_flushed(void **state)
+UNIT_TEST(test_other_lanes_are_flushed)
 {
     order o = { .bytes = 5u << 20, .freed = 1 };
     uint64_t held;
     void *ptr;
 
-    (void)state;
     begin(NULL, NULL);
     let_other(&o);
     held = stats().driver_bytes;
@@ -243,13 +239,12 @@ static void *free_half(void *freed)
 
 /* Neighbours that two threads have freed on one stream are one block for its next request, although
  * the GPU has not reached the frees; another stream gets nothing of them. */
-static void test_neighbours_of_two_lanes_merge(void **state)
+UNIT_TEST(test_neighbours_of_two_lanes_merge)
 {
     static const struct { size_t bytes; unsigned count; size_t then; unsigned thens; } plan[] = {
         { 65536, NEIGHBOURS, 983040, 16 }, { 3u << 20, 12, 15u << 20, 2 },
     };
 
-    (void)state;
     for (size_t k = 0; k < SHPOOL_ARRAY_COUNT(plan); k++) {
         shpool_stream other = NULL;
         void *done = NULL;
@@ -291,14 +286,13 @@ static void test_neighbours_of_two_lanes_merge(void **state)
 }
 
 /* Memory that another thread freed on the stream comes before that of the stream that gave some. */
-static void test_own_memory_of_another_lane_comes_first(void **state)
+UNIT_TEST(test_own_memory_of_another_lane_comes_first)
 {
     order o = { .bytes = 24u << 20 };
     shpool_stream giver;
     void *ptr[2];
     void *own;
 
-    (void)state;
     begin(NULL, NULL);
     giver = fake_stream(0, CU_STREAM_NON_BLOCKING);
     assert_ok(base->stream_stable(bins, giver));
@@ -321,13 +315,12 @@ static void test_own_memory_of_another_lane_comes_first(void **state)
     end();
 }
 
-static void test_other_streams_wait_for_all_lanes(void **state)
+UNIT_TEST(test_other_streams_wait_for_all_lanes)
 {
     order o = { .bytes = 5000, .freed = 1 };
     shpool_stream mine;
     void *ptr;
 
-    (void)state;
     begin("reuse", "done");
     let_other(&o);
     mine = fake_stream(0, CU_STREAM_NON_BLOCKING);
@@ -343,13 +336,12 @@ static void test_other_streams_wait_for_all_lanes(void **state)
 }
 
 /* The lanes of a stream that is destroyed serve another one only after their work. */
-static void test_lanes_of_a_retired_stream(void **state)
+UNIT_TEST(test_lanes_of_a_retired_stream)
 {
     order o = { .bytes = 5000, .freed = 1 };
     unsigned before;
     void *ptr;
 
-    (void)state;
     begin(NULL, NULL);
     let_other(&o);
     before = lanes();
@@ -416,13 +408,12 @@ static int hold_all_lanes(void)
 
 /* A stream that is not stable has the lanes of one that was: when it becomes stable while stats
  * locks all of them, neither thread waits for the other one. */
-static void test_a_stream_becomes_stable_while_all_lanes_are_locked(void **state)
+UNIT_TEST(test_a_stream_becomes_stable_while_all_lanes_are_locked)
 {
     order o = { .bytes = 5000, .freed = 1 };
     pthread_t thread;
     int held;
 
-    (void)state;
     begin(NULL, NULL);
     memset(&meeting, 0, sizeof(meeting));
     let_other(&o);
@@ -445,11 +436,10 @@ static void test_a_stream_becomes_stable_while_all_lanes_are_locked(void **state
     end();
 }
 
-static void test_trim_and_capacity_reach_all_lanes(void **state)
+UNIT_TEST(test_trim_and_capacity_reach_all_lanes)
 {
     order o = { .bytes = 3u << 20, .freed = 1 };
 
-    (void)state;
     begin(NULL, NULL);
     let_other(&o);
     fake_finish_all();
@@ -510,12 +500,11 @@ static void *work(void *argument)
     return (void *)failures;
 }
 
-static void test_threads_share_one_stream(void **state)
+UNIT_TEST(test_threads_share_one_stream)
 {
     unsigned seed[THREADS];
     pthread_t thread[THREADS];
 
-    (void)state;
     begin("wait", "0");
     for (unsigned i = 0; i < THREADS; i++) {
         seed[i] = i + 1;
@@ -538,24 +527,4 @@ static void test_threads_share_one_stream(void **state)
     assert_ok(base->trim(bins, 0));
     assert_int_equal(0, stats().driver_bytes);
     end();
-}
-
-int main(void)
-{
-#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_crowded_thread_gets_a_lane),
-        TEST(test_threads_that_rarely_meet_share_a_lane),
-        TEST(test_memory_goes_from_one_lane_to_the_other),
-        TEST(test_other_lanes_are_flushed),
-        TEST(test_neighbours_of_two_lanes_merge),
-        TEST(test_own_memory_of_another_lane_comes_first),
-        TEST(test_other_streams_wait_for_all_lanes),
-        TEST(test_lanes_of_a_retired_stream),
-        TEST(test_a_stream_becomes_stable_while_all_lanes_are_locked),
-        TEST(test_trim_and_capacity_reach_all_lanes),
-        TEST(test_threads_share_one_stream),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static void refuse(const void *ptr, shpool_status status, const char *detail)
     assert_int_equal(-1, handle.fd);
 }
 
-static void test_what_cannot_be_exported_says_what_can(void **state)
+UNIT_TEST(test_what_cannot_be_exported_says_what_can)
 {
     static const struct { const char *spec; const char *detail; } cases[] = {
         { "bins", "open an allocator with share=1" },
@@ -50,7 +50,6 @@ static void test_what_cannot_be_exported_says_what_can(void **state)
         { "stats|buckets", "open bins:share=1" },
     };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
         void *ptr;
 
@@ -71,9 +70,8 @@ static void refuse_to_open(const char *spec, shpool_status status, const char *d
     assert_detail(detail);
 }
 
-static void test_what_cannot_export_is_not_opened(void **state)
+UNIT_TEST(test_what_cannot_export_is_not_opened)
 {
-    (void)state;
     start("simple");
     refuse_to_open("bins:share=1,memory=driver", SHPOOL_ERR_SPEC, "not memory=driver");
     refuse_to_open("bins:share=2", SHPOOL_ERR_SPEC, "share");
@@ -88,7 +86,7 @@ static void test_what_cannot_export_is_not_opened(void **state)
     finish();
 }
 
-static void test_only_whole_live_allocations_are_exported(void **state)
+UNIT_TEST(test_only_whole_live_allocations_are_exported)
 {
     shpool_device_allocator *second;
     shpool_device_handle handle;
@@ -96,7 +94,6 @@ static void test_only_whole_live_allocations_are_exported(void **state)
     char *ptr;
     void *foreign;
 
-    (void)state;
     start(SHARED);
     open_allocator(SHARED, 1, &second);
     ptr = get(allocator, 4 * MIB, NULL);
@@ -118,12 +115,11 @@ static void test_only_whole_live_allocations_are_exported(void **state)
     finish();
 }
 
-static void test_memory_of_a_capture_is_not_exported(void **state)
+UNIT_TEST(test_memory_of_a_capture_is_not_exported)
 {
     shpool_stream stream;
     void *ptr;
 
-    (void)state;
     start(SHARED);
     stream = stable_stream();
     assert_ok(shpool_device_capture_begin(allocator, 1, 2));
@@ -139,12 +135,11 @@ static void test_memory_of_a_capture_is_not_exported(void **state)
 
 /* ---- importing ---- */
 
-static void test_both_see_the_same_bytes(void **state)
+UNIT_TEST(test_both_see_the_same_bytes)
 {
     static const char *const specs[] = { SHARED, "bins:share=1,memory=vmm",
                                          "stats|limit:bytes=1G|" SHARED };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(specs); i++) {
         shpool_device_handle handle;
         shpool_device_import *import;
@@ -177,11 +172,10 @@ static void test_both_see_the_same_bytes(void **state)
 }
 
 /* A layer that hands out a part of its upstream's memory: importers would see its zones. */
-static void test_guarded_memory_is_not_exported(void **state)
+UNIT_TEST(test_guarded_memory_is_not_exported)
 {
     void *ptr;
 
-    (void)state;
     start("guard|" SHARED);
     ptr = get(allocator, 1000, NULL);
     refuse(ptr, SHPOOL_ERR_INVALID, "inside the allocation at");
@@ -190,12 +184,11 @@ static void test_guarded_memory_is_not_exported(void **state)
 }
 
 /* The memory of a handle has only one allocation, however small it is. */
-static void test_each_allocation_has_memory_of_its_own(void **state)
+UNIT_TEST(test_each_allocation_has_memory_of_its_own)
 {
     static const size_t sizes[] = { 1, 256, 2 * MIB, 2 * MIB + 1, 40 * MIB - 7 };
     char *ptr[12];
 
-    (void)state;
     start(SHARED);
     for (size_t round = 0; round < 3; round++) {
         for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(ptr); i++) {
@@ -219,12 +212,11 @@ static void test_each_allocation_has_memory_of_its_own(void **state)
 
 /* ---- reuse ---- */
 
-static void test_what_was_not_exported_is_cached(void **state)
+UNIT_TEST(test_what_was_not_exported_is_cached)
 {
     void *small;
     void *large;
 
-    (void)state;
     start(SHARED);
     small = get(allocator, 100, NULL);
     large = get(allocator, 20 * MIB, NULL);
@@ -249,7 +241,7 @@ static void test_what_was_not_exported_is_cached(void **state)
 }
 
 /* The importer's bytes do not change, whatever the exporter allocates after its free. */
-static void test_exported_memory_is_not_used_again(void **state)
+UNIT_TEST(test_exported_memory_is_not_used_again)
 {
     shpool_device_handle handle;
     shpool_device_import *import;
@@ -257,7 +249,6 @@ static void test_exported_memory_is_not_used_again(void **state)
     char *other;
     void *next[4];
 
-    (void)state;
     start(SHARED);
     ptr = get(allocator, 4 * MIB, NULL);
     memset(ptr, 'a', 4 * MIB);
@@ -283,7 +274,7 @@ static void test_exported_memory_is_not_used_again(void **state)
 }
 
 /* Unmapping memory that a stream still uses would be a violation. */
-static void test_exported_memory_goes_when_its_streams_have_finished(void **state)
+UNIT_TEST(test_exported_memory_goes_when_its_streams_have_finished)
 {
     shpool_stream stream;
     shpool_stream user;
@@ -291,7 +282,6 @@ static void test_exported_memory_goes_when_its_streams_have_finished(void **stat
     void *other;
     void *ptr;
 
-    (void)state;
     start(SHARED);
     stream = stable_stream();
     user = stable_stream();
@@ -316,13 +306,12 @@ static void test_exported_memory_goes_when_its_streams_have_finished(void **stat
     finish();
 }
 
-static void test_trim_waits_for_exported_memory(void **state)
+UNIT_TEST(test_trim_waits_for_exported_memory)
 {
     shpool_stream stream;
     shpool_device_handle handle;
     void *ptr;
 
-    (void)state;
     start(SHARED);
     stream = stable_stream();
     ptr = get(allocator, 4 * MIB, stream);
@@ -337,13 +326,12 @@ static void test_trim_waits_for_exported_memory(void **state)
 }
 
 /* The device may still be at it, exported or not. */
-static void test_memory_in_use_is_waited_for(void **state)
+UNIT_TEST(test_memory_in_use_is_waited_for)
 {
     shpool_stream stream;
     shpool_device_handle handle;
     void *ptr[3];
 
-    (void)state;
     start(SHARED);
     stream = stable_stream();
     put(allocator, get(allocator, 2 * MIB, stream), stream);
@@ -365,14 +353,13 @@ static void test_memory_in_use_is_waited_for(void **state)
 }
 
 /* Streams do not wait for exported memory either: it will never be theirs. */
-static void test_nobody_waits_for_exported_memory(void **state)
+UNIT_TEST(test_nobody_waits_for_exported_memory)
 {
     shpool_stream stream;
     shpool_stream other;
     shpool_device_handle handle;
     void *ptr;
 
-    (void)state;
     start(SHARED ",soft=4M");
     stream = stable_stream();
     other = stable_stream();
@@ -390,13 +377,12 @@ static void test_nobody_waits_for_exported_memory(void **state)
 }
 
 /* Memory that importers may still see is not the exporter's any more, so it does not lack it. */
-static void test_out_of_memory_takes_exported_memory_back(void **state)
+UNIT_TEST(test_out_of_memory_takes_exported_memory_back)
 {
     shpool_stream stream;
     shpool_device_handle handle;
     void *ptr;
 
-    (void)state;
     descriptors = count_descriptors();
     fake_start(1, 64 * MIB);
     fake_set_current(0);
@@ -413,14 +399,13 @@ static void test_out_of_memory_takes_exported_memory_back(void **state)
     finish();
 }
 
-static void test_exported_memory_is_freed_during_a_capture(void **state)
+UNIT_TEST(test_exported_memory_is_freed_during_a_capture)
 {
     shpool_stream stream;
     shpool_stream other;
     shpool_device_handle handle;
     void *ptr[2];
 
-    (void)state;
     start(SHARED);
     stream = stable_stream();
     other = stable_stream();
@@ -444,9 +429,8 @@ static void test_exported_memory_is_freed_during_a_capture(void **state)
 }
 
 /* Several exports, imports and descriptors of one allocation, closed in any order. */
-static void test_closes_come_in_any_order(void **state)
+UNIT_TEST(test_closes_come_in_any_order)
 {
-    (void)state;
     for (unsigned order = 0; order < 8; order++) {
         shpool_device_handle handle[2];
         shpool_device_import *import[2];
@@ -519,11 +503,10 @@ static void *share_and_steal(void *arg)
     return arg;
 }
 
-static void test_threads_export_what_others_free(void **state)
+UNIT_TEST(test_threads_export_what_others_free)
 {
     pthread_t thread[THREADS];
 
-    (void)state;
     start(SHARED);
     atomic_store(&offered, NULL);
     for (int i = 0; i < THREADS; i++) {
@@ -541,12 +524,11 @@ static void test_threads_export_what_others_free(void **state)
 
 /* ---- devices ---- */
 
-static void test_peers_reach_shared_memory(void **state)
+UNIT_TEST(test_peers_reach_shared_memory)
 {
     void *before;
     void *after;
 
-    (void)state;
     start(SHARED);
     before = get(allocator, 100, NULL);
     assert_int_equal(1, fake_access(before));
@@ -559,13 +541,12 @@ static void test_peers_reach_shared_memory(void **state)
     finish();
 }
 
-static void test_an_import_is_for_one_device(void **state)
+UNIT_TEST(test_an_import_is_for_one_device)
 {
     shpool_device_handle handle;
     shpool_device_import *import;
     void *ptr;
 
-    (void)state;
     start(SHARED);
     ptr = get(allocator, 100, NULL);
     handle = export_of(ptr);
@@ -586,14 +567,13 @@ static void test_an_import_is_for_one_device(void **state)
 }
 
 /* Another process may number devices otherwise, or see others. */
-static void test_devices_are_told_by_their_names(void **state)
+UNIT_TEST(test_devices_are_told_by_their_names)
 {
     shpool_device_allocator *second;
     shpool_device_handle handle;
     shpool_device_import *import;
     void *ptr;
 
-    (void)state;
     start(SHARED);
     open_allocator(SHARED, 1, &second);
     ptr = get(second, 100, NULL);
@@ -613,33 +593,4 @@ static void test_devices_are_told_by_their_names(void **state)
     put(second, ptr, NULL);
     shpool_device_allocator_unref(second);
     finish();
-}
-
-int main(void)
-{
-#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
-    const struct CMUnitTest tests[] = {
-        TEST(test_what_cannot_be_exported_says_what_can),
-        TEST(test_what_cannot_export_is_not_opened),
-        TEST(test_only_whole_live_allocations_are_exported),
-        TEST(test_memory_of_a_capture_is_not_exported),
-        TEST(test_both_see_the_same_bytes),
-        TEST(test_guarded_memory_is_not_exported),
-        TEST(test_each_allocation_has_memory_of_its_own),
-        TEST(test_what_was_not_exported_is_cached),
-        TEST(test_exported_memory_is_not_used_again),
-        TEST(test_exported_memory_goes_when_its_streams_have_finished),
-        TEST(test_trim_waits_for_exported_memory),
-        TEST(test_memory_in_use_is_waited_for),
-        TEST(test_nobody_waits_for_exported_memory),
-        TEST(test_out_of_memory_takes_exported_memory_back),
-        TEST(test_exported_memory_is_freed_during_a_capture),
-        TEST(test_closes_come_in_any_order),
-        TEST(test_threads_export_what_others_free),
-        TEST(test_peers_reach_shared_memory),
-        TEST(test_an_import_is_for_one_device),
-        TEST(test_devices_are_told_by_their_names),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

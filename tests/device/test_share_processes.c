@@ -179,12 +179,11 @@ static void stop(void)
     alarm(0);
 }
 
-static void test_two_processes_read_and_write(void **state)
+UNIT_TEST(test_two_processes_read_and_write)
 {
     pid_t child = spawn(read_and_write);
     char *ptr = export_to_child(0);
 
-    (void)state;
     assert_true(hear(socket_of[0]));
     for (size_t i = 0; i < BYTES; i += 512) {
         assert_int_equal('c', ptr[i]);
@@ -198,13 +197,12 @@ static void test_two_processes_read_and_write(void **state)
     stop();
 }
 
-static void test_the_exporter_frees_first_and_goes(void **state)
+UNIT_TEST(test_the_exporter_frees_first_and_goes)
 {
     pid_t child = spawn(read_after_the_free);
     char *ptr = export_to_child(0);
     void *next;
 
-    (void)state;
     assert_true(hear(socket_of[0]));
     put(allocator, ptr, NULL);
     next = get(allocator, BYTES, NULL);
@@ -216,13 +214,12 @@ static void test_the_exporter_frees_first_and_goes(void **state)
     expect_success(child);
 }
 
-static void test_the_importer_dies(void **state)
+UNIT_TEST(test_the_importer_dies)
 {
     pid_t child = spawn(die_with_it_open);
     char *ptr = export_to_child(0);
     int status;
 
-    (void)state;
     assert_true(hear(socket_of[0]));
     assert_int_equal(child, waitpid(child, &status, 0));
     assert_true(WIFSIGNALED(status));
@@ -232,12 +229,11 @@ static void test_the_importer_dies(void **state)
     stop();
 }
 
-static void test_the_importer_sees_other_devices(void **state)
+UNIT_TEST(test_the_importer_sees_other_devices)
 {
     pid_t child = spawn(find_the_device);
     char *ptr = export_to_child(1);
 
-    (void)state;
     assert_true(hear(socket_of[0]));
     put(allocator, ptr, NULL);
     close(socket_of[0]);
@@ -246,14 +242,13 @@ static void test_the_importer_sees_other_devices(void **state)
 }
 
 /* A third process between the two, which has no driver. */
-static void test_a_handle_is_forwarded(void **state)
+UNIT_TEST(test_a_handle_is_forwarded)
 {
     pid_t child = spawn(forward);
     char *ptr = export_to_child(0);
     shpool_device_handle handle;
     shpool_device_import *import;
 
-    (void)state;
     assert_ok(shpool_device_handle_receive(socket_of[0], &handle));
     import = import_of(&handle);
     shpool_device_handle_close(&handle);
@@ -267,14 +262,13 @@ static void test_a_handle_is_forwarded(void **state)
 }
 
 /* A child of a process that used the driver cannot use it, but may close and forward handles. */
-static void test_a_forked_child_has_no_driver(void **state)
+UNIT_TEST(test_a_forked_child_has_no_driver)
 {
     shpool_device_handle handle;
     shpool_device_import *import;
     pid_t child;
     void *ptr;
 
-    (void)state;
     begin(SHARED);
     ptr = get(allocator, 100, NULL);
     handle = export_of(ptr);
@@ -304,19 +298,4 @@ static void test_a_forked_child_has_no_driver(void **state)
     shpool_device_handle_close(&handle);
     put(allocator, ptr, NULL);
     end();
-}
-
-int main(void)
-{
-#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
-    const struct CMUnitTest tests[] = {
-        TEST(test_two_processes_read_and_write),
-        TEST(test_the_exporter_frees_first_and_goes),
-        TEST(test_the_importer_dies),
-        TEST(test_the_importer_sees_other_devices),
-        TEST(test_a_handle_is_forwarded),
-        TEST(test_a_forked_child_has_no_driver),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,9 +15,8 @@ static shpool_timelines *lanes_of_bins(void)
 }
 
 /* Handles come again, as the driver's do: the number of a stream tells that it is another one. */
-static void test_streams_that_nobody_retired_leave_no_lanes(void **state)
+TEST_ON_BOTH(test_streams_that_nobody_retired_leave_no_lanes)
 {
-    (void)state;
     begin("bins");
     put(allocator, get(allocator, 4096, NULL), NULL);
     for (int i = 0; i < 200; i++) {
@@ -36,14 +35,13 @@ static void test_streams_that_nobody_retired_leave_no_lanes(void **state)
 
 /* The last use by a stream that was only recorded has no event: its lane waits for the last
  * resort. */
-static void test_a_named_stream_that_nobody_retired_is_not_taken_for_finished(void **state)
+TEST_ON_BOTH(test_a_named_stream_that_nobody_retired_is_not_taken_for_finished)
 {
     shpool_stream owner;
     shpool_stream user;
     void *ptr;
     void *next;
 
-    (void)state;
     begin("bins:soft=0");
     owner = stable_stream();
     user = fake_stream(0, CU_STREAM_NON_BLOCKING);
@@ -59,13 +57,12 @@ static void test_a_named_stream_that_nobody_retired_is_not_taken_for_finished(vo
     end();
 }
 
-static void test_what_is_known_to_be_stable_is_not_looked_up_anew(void **state)
+TEST_ON_BOTH(test_what_is_known_to_be_stable_is_not_looked_up_anew)
 {
     shpool_timeline *t;
     shpool_stream s;
     uint64_t incarnation;
 
-    (void)state;
     begin("bins");
     s = stable_stream();
     assert_ok(shpool_timeline_lock(lanes_of_bins(), s, &t));
@@ -109,14 +106,13 @@ static void check_named_by_a_thread(const char *spec)
 }
 
 /* The same where memory is so short that a request waits for the block's users on the device. */
-static void test_an_event_of_a_thread_is_recorded_by_it(void **state)
+TEST_ON_BOTH(test_an_event_of_a_thread_is_recorded_by_it)
 {
     shpool_stream s;
     pthread_t thread;
     void *ptr;
     void *result;
 
-    (void)state;
     begin("bins:hard=2M");
     s = stable_stream();
     ptr = get(allocator, 2 << 20, s);
@@ -131,9 +127,8 @@ static void test_an_event_of_a_thread_is_recorded_by_it(void **state)
     end();
 }
 
-static void test_a_thread_names_its_own_stream_and_another_frees(void **state)
+TEST_ON_BOTH(test_a_thread_names_its_own_stream_and_another_frees)
 {
-    (void)state;
     check_named_by_a_thread("bins");
     check_named_by_a_thread("buckets");
     check_named_by_a_thread("async");
@@ -181,13 +176,12 @@ static void *free_and_sync(void *timeline)
     return NULL;
 }
 
-static void test_a_wait_finishes_what_was_there_before_it_only(void **state)
+TEST_ON_BOTH(test_a_wait_finishes_what_was_there_before_it_only)
 {
     shpool_timeline *t;
     pthread_t thread;
     uint64_t before;
 
-    (void)state;
     begin("bins");
     memset(&meeting, 0, sizeof(meeting));
     assert_ok(shpool_timeline_lock(lanes_of_bins(), NULL, &t));
@@ -204,18 +198,4 @@ static void test_a_wait_finishes_what_was_there_before_it_only(void **state)
     assert_true(shpool_timeline_is_done(t, before + 1));
     fake_on_sync(NULL);
     end();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_BOTH(test_streams_that_nobody_retired_leave_no_lanes),
-        ON_BOTH(test_a_named_stream_that_nobody_retired_is_not_taken_for_finished),
-        ON_BOTH(test_what_is_known_to_be_stable_is_not_looked_up_anew),
-        ON_BOTH(test_a_thread_names_its_own_stream_and_another_frees),
-        ON_BOTH(test_an_event_of_a_thread_is_recorded_by_it),
-        ON_BOTH(test_a_wait_finishes_what_was_there_before_it_only),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

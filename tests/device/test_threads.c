@@ -116,31 +116,27 @@ static void run(const char *spec, int per_thread)
     assert_string_equal("", fake_first_violation());
 }
 
-static void test_threads_share_bins(void **state)
+UNIT_TEST(test_threads_share_bins)
 {
-    (void)state;
     run("bins:memory=driver", 0);
     run("bins:memory=driver", 1);
     run("bins:memory=driver,capacity=8M", 0);
 }
 
-static void test_threads_share_bins_of_virtual_memory(void **state)
+UNIT_TEST(test_threads_share_bins_of_virtual_memory)
 {
-    (void)state;
     run("bins:memory=vmm", 0);
     run("bins:memory=vmm,capacity=8M", 1);
 }
 
-static void test_threads_share_buckets(void **state)
+UNIT_TEST(test_threads_share_buckets)
 {
-    (void)state;
     run("buckets", 0);
     run("buckets", 1);
 }
 
-static void test_threads_share_layers(void **state)
+UNIT_TEST(test_threads_share_layers)
 {
-    (void)state;
     run("lock|stats|limit:bytes=8G|bins", 0);
 }
 
@@ -151,9 +147,8 @@ static void *free_it(void *ptr)
     return (shpool_device_free(allocator, ptr, SHPOOL_STREAM_PER_THREAD) == SHPOOL_OK) ? ptr : NULL;
 }
 
-static void test_of_two_frees_one_wins(void **state)
+UNIT_TEST(test_of_two_frees_one_wins)
 {
-    (void)state;
     fake_start(1, 256u << 20);
     fake_set_current(0);
     open_allocator("bins", 0, &allocator);
@@ -175,18 +170,4 @@ static void test_of_two_frees_one_wins(void **state)
     }
     shpool_device_allocator_unref(allocator);
     fake_stop();
-}
-
-int main(void)
-{
-#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
-    const struct CMUnitTest tests[] = {
-        TEST(test_threads_share_bins),
-        TEST(test_threads_share_bins_of_virtual_memory),
-        TEST(test_threads_share_buckets),
-        TEST(test_threads_share_layers),
-        TEST(test_of_two_frees_one_wins),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,12 +93,11 @@ static unsigned permille(const char *spec, unsigned load, unsigned steps, int be
 }
 
 /* Pieces of two slabs cannot be merged: with small ones, as PyTorch has, it is a fifth more. */
-static void test_large_slabs_hold_little_more_than_is_asked_for(void **state)
+UNIT_TEST(test_large_slabs_hold_little_more_than_is_asked_for)
 {
     unsigned small;
     unsigned large;
 
-    (void)state;
     large = permille("bins:memory=driver", 1, 0, 0);
     small = permille("bins:memory=driver,slab=20M", 1, 0, 0);
     assert_true(large <= 1100);
@@ -106,7 +105,7 @@ static void test_large_slabs_hold_little_more_than_is_asked_for(void **state)
 }
 
 /* However sizes vary, and also where the host is far ahead of the GPU. */
-static void test_virtual_memory_holds_what_is_live(void **state)
+UNIT_TEST(test_virtual_memory_holds_what_is_live)
 {
     /* reserved bytes, and the latest request that needs the driver, in thousandths; the fourth and
      * the last load never repeat their sizes, and the sixth repeats them after 13 steps of 40 */
@@ -115,7 +114,6 @@ static void test_virtual_memory_holds_what_is_live(void **state)
         { 1030, 100 }, { 1030, 300 }, { 1055, 900 },
     };
 
-    (void)state;
     for (unsigned i = 0; i < LOADS_COUNT; i++) {
         for (int behind = 0; behind < 2; behind++) {
             unsigned found = permille("bins:memory=vmm,wait=1000000", i, 0, behind);
@@ -133,13 +131,12 @@ static void test_virtual_memory_holds_what_is_live(void **state)
 
 /* However long it runs, a program that repeats its requests calls the driver at its beginning only,
  * and reserves no more than then. */
-static void test_a_program_that_repeats_needs_no_driver(void **state)
+UNIT_TEST(test_a_program_that_repeats_needs_no_driver)
 {
     static const struct { unsigned load; unsigned steps; unsigned step; } longer[] = {
         { 4, 1000, 5 }, { 5, 130, 26 },
     };
 
-    (void)state;
     for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(longer); i++) {
         for (int behind = 0; behind < 2; behind++) {
             unsigned load = longer[i].load;
@@ -153,16 +150,4 @@ static void test_a_program_that_repeats_needs_no_driver(void **state)
             }
         }
     }
-}
-
-int main(void)
-{
-#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
-    const struct CMUnitTest tests[] = {
-        TEST(test_large_slabs_hold_little_more_than_is_asked_for),
-        TEST(test_virtual_memory_holds_what_is_live),
-        TEST(test_a_program_that_repeats_needs_no_driver),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

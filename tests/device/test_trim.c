@@ -2,11 +2,10 @@
 /* The base `bins`: caching, merging and returning memory. */
 #include "base_trial.h"
 
-static void test_neighbours_are_merged_before_new_memory(void **state)
+TEST_ON_BOTH(test_neighbours_are_merged_before_new_memory)
 {
     void *ptr[64];
 
-    (void)state;
     begin("bins");
     for (int i = 0; i < 64; i++) {
         ptr[i] = get(allocator, 32768, NULL);
@@ -22,12 +21,11 @@ static void test_neighbours_are_merged_before_new_memory(void **state)
 }
 
 /* Neighbours of two streams are one piece when one of them has finished, not before. */
-static void test_neighbours_of_two_streams_are_not_merged_too_early(void **state)
+TEST_ON_DRIVER(test_neighbours_of_two_streams_are_not_merged_too_early)
 {
     shpool_stream stream[2];
     void *ptr[3];
 
-    (void)state;
     begin("bins");
     stream[0] = stable_stream();
     stream[1] = stable_stream();
@@ -50,11 +48,10 @@ static void test_neighbours_of_two_streams_are_not_merged_too_early(void **state
     end();
 }
 
-static void test_trim_gives_back_until_so_many_bytes_are_left(void **state)
+TEST_ON_BOTH(test_trim_gives_back_until_so_many_bytes_are_left)
 {
     void *ptr[4];
 
-    (void)state;
     begin("bins");
     for (int i = 0; i < 4; i++) {
         ptr[i] = get(allocator, 20 * MIB, NULL);
@@ -71,11 +68,10 @@ static void test_trim_gives_back_until_so_many_bytes_are_left(void **state)
     end();
 }
 
-static void test_capacity_counts_idle_bytes_only(void **state)
+TEST_ON_BOTH(test_capacity_counts_idle_bytes_only)
 {
     void *live;
 
-    (void)state;
     begin("bins:capacity=64M");
     live = get(allocator, 160 * MIB, NULL);
     put(allocator, get(allocator, 4096, NULL), NULL);
@@ -103,12 +99,11 @@ static int free_one(shpool_device_allocator *a, size_t bytes, unsigned attempt, 
     return 1;
 }
 
-static void test_the_program_is_asked_before_an_out_of_memory(void **state)
+TEST_ON_BOTH(test_the_program_is_asked_before_an_out_of_memory)
 {
     void *held;
     void *ptr;
 
-    (void)state;
     begin("bins");
     fake_limit(0, 150 * MIB);
     held = get(allocator, 100 * MIB, NULL);
@@ -124,11 +119,10 @@ static void test_the_program_is_asked_before_an_out_of_memory(void **state)
     end();
 }
 
-static void test_pieces_of_all_sizes_make_room_for_a_large_one(void **state)
+TEST_ON_BOTH(test_pieces_of_all_sizes_make_room_for_a_large_one)
 {
     void *ptr;
 
-    (void)state;
     begin("bins");
     for (size_t bytes = MIB; bytes <= 64 * MIB; bytes *= 2) {
         put(allocator, get(allocator, bytes, NULL), NULL);
@@ -140,11 +134,10 @@ static void test_pieces_of_all_sizes_make_room_for_a_large_one(void **state)
     end();
 }
 
-static void test_memory_that_does_not_begin_with_a_page(void **state)
+TEST_ON_DRIVER(test_memory_that_does_not_begin_with_a_page)
 {
     char *ptr;
 
-    (void)state;
     begin("bins");
     fake_misalign(1);
     ptr = get(allocator, 3 * MIB, NULL);
@@ -156,13 +149,12 @@ static void test_memory_that_does_not_begin_with_a_page(void **state)
     end();
 }
 
-static void test_base_and_walk_tell_what_the_driver_gave(void **state)
+TEST_ON_BOTH(test_base_and_walk_tell_what_the_driver_gave)
 {
     char *ptr;
     void *base;
     size_t bytes;
 
-    (void)state;
     begin("bins");
     ptr = get(allocator, 1000, NULL);
     assert_ok(shpool_device_base(allocator, ptr + 999, &base, &bytes));
@@ -225,13 +217,12 @@ static unsigned grown(void)
 }
 
 /* Blocks of 64 KiB and more serve large requests, smaller ones wait for their own. */
-static void test_old_blocks_serve_large_requests(void **state)
+TEST_ON_VIRTUAL(test_old_blocks_serve_large_requests)
 {
     static const struct { size_t bytes; unsigned grown; } plan[] = {
         { 131072, 0 }, { 65536, 0 }, { 61440, 14 }, { 16384, 14 },
     };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(plan); i++) {
         free_smalls(0, begin_with_smalls(plan[i].bytes));
         free_often(1024);
@@ -242,11 +233,10 @@ static void test_old_blocks_serve_large_requests(void **state)
 }
 
 /* A look that found too little is not repeated at each request: only when what was there is old. */
-static void test_a_look_in_vain_is_not_repeated_soon(void **state)
+TEST_ON_VIRTUAL(test_a_look_in_vain_is_not_repeated_soon)
 {
     unsigned count;
 
-    (void)state;
     count = begin_with_smalls(131072);
     free_smalls(0, 16); /* 2 MiB */
     free_often(1024);
@@ -258,22 +248,4 @@ static void test_a_look_in_vain_is_not_repeated_soon(void **state)
     free_often(1);
     assert_int_equal(0, grown());
     end();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_BOTH(test_neighbours_are_merged_before_new_memory),
-        ON_DRIVER(test_neighbours_of_two_streams_are_not_merged_too_early),
-        ON_BOTH(test_trim_gives_back_until_so_many_bytes_are_left),
-        ON_BOTH(test_capacity_counts_idle_bytes_only),
-        ON_BOTH(test_the_program_is_asked_before_an_out_of_memory),
-        ON_BOTH(test_pieces_of_all_sizes_make_room_for_a_large_one),
-        ON_DRIVER(test_memory_that_does_not_begin_with_a_page),
-        ON_BOTH(test_base_and_walk_tell_what_the_driver_gave),
-        ON_VIRTUAL(test_old_blocks_serve_large_requests),
-        ON_VIRTUAL(test_a_look_in_vain_is_not_repeated_soon),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

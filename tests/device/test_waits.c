@@ -49,9 +49,8 @@ static int wait_once(void)
     return done;
 }
 
-static void test_a_wait_ends_when_the_free_is_done(void **state)
+UNIT_TEST(test_a_wait_ends_when_the_free_is_done)
 {
-    (void)state;
     begin("1000000");
     fake_lag(1000);
     assert_int_equal(1, wait_once());
@@ -60,12 +59,11 @@ static void test_a_wait_ends_when_the_free_is_done(void **state)
 }
 
 /* A stream that stands still costs the sum of all waits once, and then nothing. */
-static void test_all_waits_have_a_sum(void **state)
+UNIT_TEST(test_all_waits_have_a_sum)
 {
     unsigned waits = 0;
     uint64_t before;
 
-    (void)state;
     begin("100");
     do {
         before = bins->waits.waited_ns;
@@ -80,9 +78,8 @@ static void test_all_waits_have_a_sum(void **state)
     end();
 }
 
-static void test_zero_never_waits(void **state)
+UNIT_TEST(test_zero_never_waits)
 {
-    (void)state;
     begin("0");
     fake_lag(1000);
     assert_int_equal(0, wait_once());
@@ -120,21 +117,19 @@ static unsigned reserved_mib(uint64_t moved_bytes)
 }
 
 /* A program that moves memory again and again reserves up to a tenth more than it uses. */
-static void test_moves_raise_the_limit_to_a_tenth(void **state)
+UNIT_TEST(test_moves_raise_the_limit_to_a_tenth)
 {
-    (void)state;
     assert_in_range(reserved_mib(0), 2036, 2070);
     assert_in_range(reserved_mib((uint64_t)1 << 40), 2180, 2210);
 }
 
 /* A program that never repeats its requests has many places soon; before some are unmapped for
  * others, the host waits for the GPU. */
-static void test_it_waits_for_addresses(void **state)
+UNIT_TEST(test_it_waits_for_addresses)
 {
     void *block[24] = { NULL };
     size_t mib[24];
 
-    (void)state;
     begin("1000");
     fake_lag(1000);
     for (unsigned round = 0; round < 60; round++) {
@@ -155,12 +150,11 @@ static void test_it_waits_for_addresses(void **state)
 }
 
 /* After trim no place is mapped any more: new memory needs no wait. */
-static void test_no_wait_after_trim(void **state)
+UNIT_TEST(test_no_wait_after_trim)
 {
     void *large;
     void *small;
 
-    (void)state;
     begin("1000");
     assert_ok(base->malloc(bins, 100u << 20, stream, &large));
     assert_ok(base->free(bins, large, stream));
@@ -171,19 +165,4 @@ static void test_no_wait_after_trim(void **state)
     assert_ok(base->free(bins, small, stream));
     assert_ok(base->check(bins));
     end();
-}
-
-int main(void)
-{
-#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
-    const struct CMUnitTest tests[] = {
-        TEST(test_a_wait_ends_when_the_free_is_done),
-        TEST(test_all_waits_have_a_sum),
-        TEST(test_zero_never_waits),
-        TEST(test_it_waits_for_addresses),
-        TEST(test_no_wait_after_trim),
-        TEST(test_moves_raise_the_limit_to_a_tenth),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

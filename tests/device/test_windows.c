@@ -64,11 +64,10 @@ static void use_scattered(void)
 }
 
 /* The GPU never reaches the work: neither moves nor calls depend on it. */
-static void test_the_second_time_calls_nothing(void **state)
+UNIT_TEST(test_the_second_time_calls_nothing)
 {
     void *first;
 
-    (void)state;
     scatter("bins:memory=vmm,wait=0");
     first = use_large(80 * MIB);
     use_scattered();
@@ -84,12 +83,11 @@ static void test_the_second_time_calls_nothing(void **state)
 }
 
 /* Two sizes in turns keep a window each. */
-static void test_windows_do_not_displace_each_other(void **state)
+UNIT_TEST(test_windows_do_not_displace_each_other)
 {
     void *first;
     void *second;
 
-    (void)state;
     scatter("bins:memory=vmm,wait=0");
     first = use_large(80 * MIB);
     use_scattered();
@@ -107,12 +105,11 @@ static void test_windows_do_not_displace_each_other(void **state)
 }
 
 /* What a stream has not finished with moves for this stream only, whatever its address is. */
-static void test_other_streams_do_not_get_what_is_in_use(void **state)
+UNIT_TEST(test_other_streams_do_not_get_what_is_in_use)
 {
     shpool_stream other;
     void *large;
 
-    (void)state;
     scatter("bins:memory=vmm,wait=0,reuse=done");
     (void)use_large(80 * MIB);
     other = stable_stream();
@@ -129,13 +126,12 @@ static void test_other_streams_do_not_get_what_is_in_use(void **state)
 }
 
 /* A part of a block that grew out of memory in use is in use, too, when the rest is free. */
-static void test_the_rest_of_a_grown_block_is_in_use(void **state)
+UNIT_TEST(test_the_rest_of_a_grown_block_is_in_use)
 {
     shpool_stream other;
     void *small[8];
     void *large;
 
-    (void)state;
     begin("bins:memory=vmm,wait=0,reuse=done,hard=32M");
     stream = stable_stream();
     other = stable_stream();
@@ -159,11 +155,10 @@ static void test_the_rest_of_a_grown_block_is_in_use(void **state)
 }
 
 /* The driver refuses new granules: the window is made of idle ones alone, and found again. */
-static void test_a_window_without_new_granules(void **state)
+UNIT_TEST(test_a_window_without_new_granules)
 {
     void *first;
 
-    (void)state;
     scatter("bins:memory=vmm,wait=0,hard=200M");
     fake_forget_calls();
     first = use_large(80 * MIB);
@@ -179,11 +174,10 @@ static void test_a_window_without_new_granules(void **state)
 
 /* Whichever call of the driver is refused while a window is made, the request is served, the next
  * one, too, and no granule is lost. */
-static void test_a_refusal_loses_no_window(void **state)
+UNIT_TEST(test_a_refusal_loses_no_window)
 {
     int failed = 1;
 
-    (void)state;
     for (unsigned long nth = 1; failed; nth++) {
         void *large;
 
@@ -204,11 +198,10 @@ static void test_a_refusal_loses_no_window(void **state)
 }
 
 /* Peers that come later reach all places, and so do those of later windows. */
-static void test_peers_reach_windows(void **state)
+UNIT_TEST(test_peers_reach_windows)
 {
     void *large;
 
-    (void)state;
     scatter("bins:memory=vmm,wait=0");
     large = use_large(80 * MIB);
     use_scattered();
@@ -221,9 +214,8 @@ static void test_peers_reach_windows(void **state)
 }
 
 /* Granules that are mapped at several places go back to the driver only if no place is in use. */
-static void test_trim_waits_for_all_places(void **state)
+UNIT_TEST(test_trim_waits_for_all_places)
 {
-    (void)state;
     scatter("bins:memory=vmm,wait=0");
     (void)use_large(80 * MIB);
     use_scattered();
@@ -238,11 +230,10 @@ static void test_trim_waits_for_all_places(void **state)
 }
 
 /* Small requests use large free blocks rather than calls of the driver. */
-static void test_a_small_request_is_a_guest(void **state)
+UNIT_TEST(test_a_small_request_is_a_guest)
 {
     void *small[44];
 
-    (void)state;
     scatter("bins:memory=vmm,wait=0");
     for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
         if (i == 32) { /* new granules are allowed for so many */
@@ -268,12 +259,11 @@ static void test_a_small_request_is_a_guest(void **state)
 }
 
 /* The check counts guests by class: two wrong counts whose sum is right are found. */
-static void test_guests_are_counted_by_class(void **state)
+UNIT_TEST(test_guests_are_counted_by_class)
 {
     bins_self *bins;
     void *small[44];
 
-    (void)state;
     scatter("bins:memory=vmm,wait=0");
     bins = allocator->self;
     for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
@@ -295,9 +285,8 @@ static void test_guests_are_counted_by_class(void **state)
 
 /* Small blocks that were freed long ago, and wait in their lane, give their memory to large ones;
  * those that were freed a moment ago stay. */
-static void test_old_small_blocks_serve_large_ones(void **state)
+UNIT_TEST(test_old_small_blocks_serve_large_ones)
 {
-    (void)state;
     for (unsigned later = 0; later <= 1024; later += 1024) {
         void *small[128];
         void *large[6];
@@ -345,14 +334,13 @@ static int flush_old(bins_self *bins)
 
 /* Old guests stay, too: they could be merged with a block in which a place was just found.  A large
  * request moves them before it looks for one, so only other threads' frees can be there then. */
-static void test_old_guests_stay(void **state)
+UNIT_TEST(test_old_guests_stay)
 {
     bins_self *bins;
     void *small[60];
     void *tiny;
     unsigned guests = 0;
 
-    (void)state;
     scatter("bins:memory=vmm,wait=0");
     bins = allocator->self;
     tiny = get(allocator, 256, stream);
@@ -385,14 +373,13 @@ static void test_old_guests_stay(void **state)
 
 /* A few old ones stay in their lane, because a program that repeats its requests wants them
  * again. */
-static void test_a_few_old_small_blocks_stay(void **state)
+UNIT_TEST(test_a_few_old_small_blocks_stay)
 {
     shpool_stream other;
     void *small[3];
     void *large[24];
     void *tiny;
 
-    (void)state;
     begin("bins:memory=vmm,wait=0,reuse=done");
     stream = stable_stream();
     other = stable_stream();
@@ -425,26 +412,4 @@ static void test_a_few_old_small_blocks_stay(void **state)
         put(allocator, large[i], (i < 4) ? stream : other);
     }
     end();
-}
-
-int main(void)
-{
-#define TEST(_name) cmocka_unit_test_setup(_name, clear_environment)
-    const struct CMUnitTest tests[] = {
-        TEST(test_the_second_time_calls_nothing),
-        TEST(test_windows_do_not_displace_each_other),
-        TEST(test_other_streams_do_not_get_what_is_in_use),
-        TEST(test_the_rest_of_a_grown_block_is_in_use),
-        TEST(test_a_window_without_new_granules),
-        TEST(test_a_refusal_loses_no_window),
-        TEST(test_peers_reach_windows),
-        TEST(test_trim_waits_for_all_places),
-        TEST(test_a_small_request_is_a_guest),
-        TEST(test_guests_are_counted_by_class),
-        TEST(test_old_small_blocks_serve_large_ones),
-        TEST(test_old_guests_stay),
-        TEST(test_a_few_old_small_blocks_stay),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

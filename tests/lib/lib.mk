@@ -4,7 +4,6 @@ noinst_HEADERS += \
 	tests/lib/fake_jit.h \
 	tests/lib/made_cubin.h \
 	tests/lib/made_fat.h \
-	tests/lib/memory_trial.h \
 	tests/lib/plan_trial.h \
 	tests/lib/plugin_trial.h
 if HAVE_CMOCKA
@@ -30,11 +29,8 @@ shpool_cmocka_tests += \
 shpool_tests += tests/lib/fuzz_register tests/lib/fuzz_spec
 tests_lib_fuzz_register_SOURCES = tests/lib/fuzz_register.c $(shpool_fuzz_main)
 tests_lib_fuzz_spec_SOURCES     = tests/lib/fuzz_spec.c $(shpool_fuzz_main)
-# host memory that fails, for the library and not for the C library
-shpool_failing_memory = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup,--wrap=free \
-	-Wl,--wrap=fdopen,--wrap=fdopendir,--wrap=scandir
-tests_lib_test_memory_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing_memory)
-tests_lib_test_relink_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing_memory)
+tests_lib_test_memory_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing)
+tests_lib_test_relink_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing)
 endif
 
 # ---- an ordinary program with a CUDA runtime of the test's own ----

@@ -26,7 +26,7 @@ static void expect_digest(const char *text, unsigned times, const char *expected
     expect_digest_by(shpool_sha256_has_x86(), text, times, expected);
 }
 
-static void test_digest_is_sha256(void **state)
+UNIT_TEST_WITH(test_digest_is_sha256, set_up, tear_down)
 {
     expect_digest("abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     expect_digest("", 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
@@ -37,7 +37,7 @@ static void test_digest_is_sha256(void **state)
 }
 
 /* Padding and length may need a block of their own: digests of n times 'a', chained. */
-static void test_digest_of_every_length(void **state)
+UNIT_TEST_WITH(test_digest_of_every_length, set_up, tear_down)
 {
     shpool_sha256 all = shpool_sha256_begin();
     char text[200];
@@ -60,7 +60,7 @@ static void test_digest_of_every_length(void **state)
 }
 
 /* The processor's instructions, where it has them, and C: of pieces of any length. */
-static void test_digests_of_instructions_and_of_c(void **state)
+UNIT_TEST_WITH(test_digests_of_instructions_and_of_c, set_up, tear_down)
 {
     unsigned char text[1000];
     uint32_t seed = 1;
@@ -87,7 +87,7 @@ static void test_digests_of_instructions_and_of_c(void **state)
     }
 }
 
-static void test_second_link_comes_from_memory(void **state)
+UNIT_TEST_WITH(test_second_link_comes_from_memory, set_up, tear_down)
 {
     link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
     link_text("c_one", "kernel", 90, SHPOOL_FROM_MEMORY);
@@ -96,7 +96,7 @@ static void test_second_link_comes_from_memory(void **state)
     link_text("c_one", "kernel", 90, SHPOOL_FROM_MEMORY);
 }
 
-static void test_whatever_differs_is_linked_anew(void **state)
+UNIT_TEST_WITH(test_whatever_differs_is_linked_anew, set_up, tear_down)
 {
     use_folder();
     link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
@@ -109,7 +109,7 @@ static void test_whatever_differs_is_linked_anew(void **state)
     link_text("c_other", "kernel", 90, SHPOOL_FROM_MEMORY);
 }
 
-static void test_failures_are_not_kept(void **state)
+UNIT_TEST_WITH(test_failures_are_not_kept, set_up, tear_down)
 {
     void *cubin;
     size_t bytes;
@@ -121,7 +121,7 @@ static void test_failures_are_not_kept(void **state)
     link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
 }
 
-static void test_memory_keeps_the_latest(void **state)
+UNIT_TEST_WITH(test_memory_keeps_the_latest, set_up, tear_down)
 {
     char text[32];
 
@@ -136,7 +136,7 @@ static void test_memory_keeps_the_latest(void **state)
     link_text("c_one", "kernel 1", 90, SHPOOL_FROM_LINKER);
 }
 
-static void test_memory_is_bounded_in_bytes(void **state)
+UNIT_TEST_WITH(test_memory_is_bounded_in_bytes, set_up, tear_down)
 {
     static const size_t bytes = SHPOOL_MEMORY_BYTES / 2;
     shpool_digest key[3] = { { { 1 } }, { { 2 } }, { { 3 } } };
@@ -159,7 +159,7 @@ static void test_memory_is_bounded_in_bytes(void **state)
     free(data);
 }
 
-static void test_another_process_finds_it_in_the_folder(void **state)
+UNIT_TEST_WITH(test_another_process_finds_it_in_the_folder, set_up, tear_down)
 {
     char name[256];
     uint64_t bytes;
@@ -175,7 +175,7 @@ static void test_another_process_finds_it_in_the_folder(void **state)
 }
 
 /* A newer nvJitLink may make better code, or the older one was wrong. */
-static void test_another_linker_links_anew(void **state)
+UNIT_TEST_WITH(test_another_linker_links_anew, set_up, tear_down)
 {
     char name[256];
     uint64_t bytes;
@@ -193,7 +193,7 @@ static void test_another_linker_links_anew(void **state)
     link_text("c_one", "kernel", 90, SHPOOL_FROM_DISK);
 }
 
-static void test_without_a_folder_nothing_is_written(void **state)
+UNIT_TEST_WITH(test_without_a_folder_nothing_is_written, set_up, tear_down)
 {
     char name[256];
     uint64_t bytes;
@@ -204,7 +204,7 @@ static void test_without_a_folder_nothing_is_written(void **state)
     assert_int_equal(count_files(&bytes, name), 0);
 }
 
-static void test_folder_is_made_for_the_user_alone(void **state)
+UNIT_TEST_WITH(test_folder_is_made_for_the_user_alone, set_up, tear_down)
 {
     char path[2 * PATH_BYTES];
     char name[256];
@@ -245,7 +245,7 @@ static void expect_warning(const char *words)
     }
 }
 
-static void test_folder_that_cannot_be_used_is_a_warning(void **state)
+UNIT_TEST_WITH(test_folder_that_cannot_be_used_is_a_warning, set_up, tear_down)
 {
     char name[256];
     uint64_t bytes;
@@ -272,7 +272,7 @@ static void test_folder_that_cannot_be_used_is_a_warning(void **state)
     }
 }
 
-static void test_bad_bound_is_an_error(void **state)
+UNIT_TEST_WITH(test_bad_bound_is_an_error, set_up, tear_down)
 {
     void *cubin;
     size_t bytes;
@@ -284,26 +284,4 @@ static void test_bad_bound_is_an_error(void **state)
     assert_null(cubin);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(_name) cmocka_unit_test_setup_teardown(test_##_name, set_up, tear_down)
-        TEST(digest_is_sha256),
-        TEST(digest_of_every_length),
-        TEST(digests_of_instructions_and_of_c),
-        TEST(second_link_comes_from_memory),
-        TEST(whatever_differs_is_linked_anew),
-        TEST(failures_are_not_kept),
-        TEST(memory_keeps_the_latest),
-        TEST(memory_is_bounded_in_bytes),
-        TEST(another_process_finds_it_in_the_folder),
-        TEST(another_linker_links_anew),
-        TEST(without_a_folder_nothing_is_written),
-        TEST(folder_is_made_for_the_user_alone),
-        TEST(folder_that_cannot_be_used_is_a_warning),
-        TEST(bad_bound_is_an_error),
-#undef TEST
-    };
-
-    return cmocka_run_group_tests(tests, set_up_group, NULL);
-}
+UNIT_GROUP(set_up_group, NULL)

@@ -89,7 +89,7 @@ static void make_fifo(const char *path)
     assert_int_equal(mkfifo(path, 0600), 0);
 }
 
-static void test_damaged_files_are_ignored_and_replaced(void **state)
+UNIT_TEST_WITH(test_damaged_files_are_ignored_and_replaced, set_up, tear_down)
 {
     static void (*const damages[])(const char *path) = {
         change_last_byte, change_first_byte_of_cubin, change_magic, change_format, change_linker,
@@ -108,7 +108,7 @@ static void test_damaged_files_are_ignored_and_replaced(void **state)
 }
 
 /* An entry that a program renamed is whole, but another kernel's. */
-static void test_a_renamed_entry_is_another_ones(void **state)
+UNIT_TEST_WITH(test_a_renamed_entry_is_another_ones, set_up, tear_down)
 {
     char first[2 * PATH_BYTES];
     char second[2 * PATH_BYTES];
@@ -133,7 +133,7 @@ static void test_a_renamed_entry_is_another_ones(void **state)
 }
 
 /* With a slash at its end the path would lead through the link. */
-static void test_a_linked_folder_is_not_used(void **state)
+UNIT_TEST_WITH(test_a_linked_folder_is_not_used, set_up, tear_down)
 {
     static const char *const ends[] = { "", "/", "//" };
     char path[2 * PATH_BYTES];
@@ -160,7 +160,7 @@ static void test_a_linked_folder_is_not_used(void **state)
     *strrchr(folder, '/') = '\0';
 }
 
-static void test_a_folder_of_others_is_not_used(void **state)
+UNIT_TEST_WITH(test_a_folder_of_others_is_not_used, set_up, tear_down)
 {
     char name[256];
     uint64_t bytes;
@@ -177,7 +177,7 @@ static void test_a_folder_of_others_is_not_used(void **state)
     assert_int_equal(count_files(&bytes, name), 1);
 }
 
-static void test_files_of_others_are_not_read(void **state)
+UNIT_TEST_WITH(test_files_of_others_are_not_read, set_up, tear_down)
 {
     char path[2 * PATH_BYTES];
     char name[256];
@@ -217,7 +217,7 @@ static void link_number(unsigned number, shpool_link_origin expected)
     (void)usleep(20 * 1000); /* longer than a tick of a file system's clock */
 }
 
-static void test_least_recently_used_is_deleted_first(void **state)
+UNIT_TEST_WITH(test_least_recently_used_is_deleted_first, set_up, tear_down)
 {
     char name[256];
     uint64_t bytes;
@@ -236,7 +236,7 @@ static void test_least_recently_used_is_deleted_first(void **state)
     link_number(2, SHPOOL_FROM_LINKER);
 }
 
-static void test_what_is_larger_than_the_bound_is_not_kept(void **state)
+UNIT_TEST_WITH(test_what_is_larger_than_the_bound_is_not_kept, set_up, tear_down)
 {
     char name[256];
     uint64_t bytes;
@@ -247,7 +247,7 @@ static void test_what_is_larger_than_the_bound_is_not_kept(void **state)
 }
 
 /* A limit on files cuts an entry, as a full disk does: the link succeeds, and nothing is left. */
-static void test_what_is_cut_is_not_kept(void **state)
+UNIT_TEST_WITH(test_what_is_cut_is_not_kept, set_up, tear_down)
 {
     struct rlimit before;
     struct rlimit little;
@@ -269,7 +269,7 @@ static void test_what_is_cut_is_not_kept(void **state)
     assert_int_equal(count_files(&bytes, name), 1);
 }
 
-static void test_a_lower_bound_holds_from_the_next_link_on(void **state)
+UNIT_TEST_WITH(test_a_lower_bound_holds_from_the_next_link_on, set_up, tear_down)
 {
     char name[256];
     uint64_t bytes;
@@ -283,7 +283,7 @@ static void test_a_lower_bound_holds_from_the_next_link_on(void **state)
     assert_int_equal(count_files(&bytes, name), 0);
 }
 
-static void test_orphans_of_dead_writers_are_deleted(void **state)
+UNIT_TEST_WITH(test_orphans_of_dead_writers_are_deleted, set_up, tear_down)
 {
     static const struct { const char *name; long age; int stays; } files[] = {
         { ".shpool-tmp-now", 0, 1 },           { ".shpool-tmp-1-2-3-0", 1000000, 0 },
@@ -370,7 +370,7 @@ static int crowd_process(unsigned process)
     return wrong;
 }
 
-static void test_a_crowd_of_processes_and_threads(void **state)
+UNIT_TEST_WITH(test_a_crowd_of_processes_and_threads, set_up, tear_down)
 {
     pid_t children[CROWD_PROCESSES];
     char name[256];
@@ -397,23 +397,4 @@ static void test_a_crowd_of_processes_and_threads(void **state)
     assert_true(bytes / files == NUMBER_BYTES);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(_name) cmocka_unit_test_setup_teardown(test_##_name, set_up, tear_down)
-        TEST(damaged_files_are_ignored_and_replaced),
-        TEST(a_renamed_entry_is_another_ones),
-        TEST(a_linked_folder_is_not_used),
-        TEST(a_folder_of_others_is_not_used),
-        TEST(files_of_others_are_not_read),
-        TEST(least_recently_used_is_deleted_first),
-        TEST(what_is_larger_than_the_bound_is_not_kept),
-        TEST(what_is_cut_is_not_kept),
-        TEST(a_lower_bound_holds_from_the_next_link_on),
-        TEST(orphans_of_dead_writers_are_deleted),
-        TEST(a_crowd_of_processes_and_threads),
-#undef TEST
-    };
-
-    return cmocka_run_group_tests(tests, set_up_group, NULL);
-}
+UNIT_GROUP(set_up_group, NULL)

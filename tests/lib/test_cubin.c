@@ -29,7 +29,7 @@ static void finds(const char *name, uint16_t section, uint16_t at, size_t expect
     assert_string_equal(names, (expected != 0) ? name : "");
 }
 
-static void test_what_counts(void **state)
+UNIT_TEST(test_what_counts)
 {
     finds("counter", MADE_GLOBAL, 0, 1);
     finds("seeded", MADE_INIT, 0, 1);
@@ -45,7 +45,7 @@ static void test_what_counts(void **state)
 }
 
 /* Names as nvcc 13 makes them of a program that includes CUDA's C++ libraries. */
-static void test_names_of_cuda_are_known(void **state)
+UNIT_TEST(test_names_of_cuda_are_known)
 {
     finds("_ZN40_INTERNAL_1217f8a2_4_v_cu_e2756fa1_171544cuda3std3__45__cpo5beginE", MADE_GLOBAL, 0,
           0);
@@ -64,7 +64,7 @@ static void test_names_of_cuda_are_known(void **state)
 }
 
 /* The program's own variables, whose names contain those of CUDA's. */
-static void test_names_like_those_are_not(void **state)
+UNIT_TEST(test_names_like_those_are_not)
 {
     finds("_ZN2ns13cube_countersE", MADE_GLOBAL, 0, 1);
     finds("_ZN2ns11state_valueIN3cub17CUB_300001_SM_90010WarpReduceIiLi32EEEEE", MADE_GLOBAL, 0, 1);
@@ -80,7 +80,7 @@ static void test_names_like_those_are_not(void **state)
 }
 
 /* Static variables are named as in the source. */
-static void test_static_variables(void **state)
+UNIT_TEST(test_static_variables)
 {
     static const made_variable one = { "__nv_static_24__aaab9fc7_4_w_cu__Z1kPii_counter",
                                        MADE_GLOBAL, 0 };
@@ -92,7 +92,7 @@ static void test_static_variables(void **state)
 }
 
 /* A section without bytes in the file has no values that could be read. */
-static void test_constants_without_bytes(void **state)
+UNIT_TEST(test_constants_without_bytes)
 {
     static const made_variable one = { "table", MADE_CONSTANT, 8 };
     made_cubin cubin = make_cubin(&one, 1);
@@ -112,7 +112,7 @@ static void test_constants_without_bytes(void **state)
     assert_detail("more than 65,279 sections");
 }
 
-static void test_names_are_few(void **state)
+UNIT_TEST(test_names_are_few)
 {
     made_variable many[15];
     made_cubin cubin;
@@ -129,7 +129,7 @@ static void test_names_are_few(void **state)
 }
 
 /* Each in memory of its own, so that a sanitizer sees a byte too far. */
-static void test_cut_and_damaged(void **state)
+UNIT_TEST(test_cut_and_damaged)
 {
     static const made_variable some[] = {
         { "a", MADE_GLOBAL, 0 }, { "b", MADE_INIT, 4 }, { "c", MADE_CONSTANT, 8 }
@@ -161,19 +161,4 @@ static void test_cut_and_damaged(void **state)
     assert_int_equal(count_of("text, and no cubin at all; it has more than the 64 bytes of a head",
                               66, names, sizeof(names)), 99);
     assert_detail("are not a cubin");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_what_counts, clear_environment),
-        cmocka_unit_test_setup(test_names_of_cuda_are_known, clear_environment),
-        cmocka_unit_test_setup(test_names_like_those_are_not, clear_environment),
-        cmocka_unit_test_setup(test_static_variables, clear_environment),
-        cmocka_unit_test_setup(test_constants_without_bytes, clear_environment),
-        cmocka_unit_test_setup(test_names_are_few, clear_environment),
-        cmocka_unit_test_setup(test_cut_and_damaged, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -67,7 +67,7 @@ static void link_fails(const char *allocator, uint32_t arch, shpool_status expec
     assert_detail(detail);
 }
 
-static void test_newest_lto_ir_up_to_the_architecture_is_taken(void **state)
+UNIT_TEST_WITH(test_newest_lto_ir_up_to_the_architecture_is_taken, set_up, NULL)
 {
     link_gives("j_several", 75, "-arch=sm_75 -lto kernel;ir75;");
     link_gives("j_several", 79, "-arch=sm_79 -lto kernel;ir75;");
@@ -77,14 +77,14 @@ static void test_newest_lto_ir_up_to_the_architecture_is_taken(void **state)
     link_gives("j_anyones", 75, "-arch=sm_75 -lto kernel;ir;");
 }
 
-static void test_lto_ir_for_newer_architectures_only_is_refused(void **state)
+UNIT_TEST_WITH(test_lto_ir_for_newer_architectures_only_is_refused, set_up, NULL)
 {
     link_fails("j_none_old", 75, SHPOOL_ERR_UNSUPPORTED, "for sm_80 and newer");
     assert_detail("sm_75");
     assert_int_equal(fake.loads, 0);
 }
 
-static void test_linker_of_the_same_major_and_not_older_is_taken(void **state)
+UNIT_TEST_WITH(test_linker_of_the_same_major_and_not_older_is_taken, set_up, NULL)
 {
     link_gives("j_several", 75, "-arch=sm_75 -lto kernel;ir75;");
     assert_int_equal(fake.major, 12);
@@ -99,7 +99,7 @@ static void test_linker_of_the_same_major_and_not_older_is_taken(void **state)
     assert_int_equal(fake.links, 2);
 }
 
-static void test_lto_ir_without_a_stamp_goes_to_any_linker(void **state)
+UNIT_TEST_WITH(test_lto_ir_without_a_stamp_goes_to_any_linker, set_up, NULL)
 {
     fake.cuda = 12030;
     link_gives("j_anyones", 80, "-arch=sm_80 -lto kernel;ir;");
@@ -108,13 +108,13 @@ static void test_lto_ir_without_a_stamp_goes_to_any_linker(void **state)
     link_gives("j_anyones", 86, "-arch=sm_86 -lto kernel;ir;");
 }
 
-static void test_no_linker_is_an_error_with_its_reason(void **state)
+UNIT_TEST_WITH(test_no_linker_is_an_error_with_its_reason, set_up, NULL)
 {
     fake.cuda = 0;
     link_fails("j_several", 100, SHPOOL_ERR_UNSUPPORTED, "no libnvJitLink, says the fake");
 }
 
-static void test_each_step_that_fails_is_named(void **state)
+UNIT_TEST_WITH(test_each_step_that_fails_is_named, set_up, NULL)
 {
     static const struct { const char *step; const char *detail; } steps[] = {
         { "create", "refused the options -arch=sm_101 -lto" },
@@ -192,7 +192,7 @@ static made_cubin even_cubin(void)
     return elf;
 }
 
-static void test_inputs_that_are_cut_off_are_refused(void **state)
+UNIT_TEST_WITH(test_inputs_that_are_cut_off_are_refused, set_up, NULL)
 {
     static const unsigned char lto[] = { MADE_LTO_HEADER, 'I', 'R' };
     const made_cubin elf = even_cubin();
@@ -218,7 +218,7 @@ static void test_inputs_that_are_cut_off_are_refused(void **state)
 }
 
 /* Each field that says where something is or how long it is, with values that are too large. */
-static void test_inputs_with_wrong_sizes_are_refused(void **state)
+UNIT_TEST_WITH(test_inputs_with_wrong_sizes_are_refused, set_up, NULL)
 {
     static const uint64_t larger[] = { 4096, 0x7fff, 0xffff, 0x10000, 0x7fffffff, 0x80000000,
                                        0xfffffff8, 0xffffffff, 0x100000000, 0x7fffffffffffffff,
@@ -255,18 +255,4 @@ static void test_inputs_with_wrong_sizes_are_refused(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_newest_lto_ir_up_to_the_architecture_is_taken, set_up),
-        cmocka_unit_test_setup(test_lto_ir_for_newer_architectures_only_is_refused, set_up),
-        cmocka_unit_test_setup(test_linker_of_the_same_major_and_not_older_is_taken, set_up),
-        cmocka_unit_test_setup(test_lto_ir_without_a_stamp_goes_to_any_linker, set_up),
-        cmocka_unit_test_setup(test_no_linker_is_an_error_with_its_reason, set_up),
-        cmocka_unit_test_setup(test_each_step_that_fails_is_named, set_up),
-        cmocka_unit_test_setup(test_inputs_that_are_cut_off_are_refused, set_up),
-        cmocka_unit_test_setup(test_inputs_with_wrong_sizes_are_refused, set_up),
-    };
-
-    return cmocka_run_group_tests(tests, set_up_group, NULL);
-}
+UNIT_GROUP(set_up_group, NULL)

@@ -6,7 +6,7 @@
 #include <limits.h>
 #include <pthread.h>
 
-static void test_without_a_key_the_detail_is_lost(void **state)
+UNIT_TEST(test_without_a_key_the_detail_is_lost)
 {
     static pthread_key_t keys[PTHREAD_KEYS_MAX];
     shpool_pool pool;
@@ -24,13 +24,4 @@ static void test_without_a_key_the_detail_is_lost(void **state)
         assert_ptr_equal(pthread_getspecific(keys[i]), &keys[i]);
         assert_int_equal(pthread_key_delete(keys[i]), 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_without_a_key_the_detail_is_lost, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

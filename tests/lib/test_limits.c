@@ -6,7 +6,7 @@ static const uint32_t threads[] = { 1, 31, 32, 33, 100, 256, 512, 1000, 1024 };
 
 /* ---- architectures ---- */
 
-static void test_architectures_are_found_by_every_name(void **state)
+UNIT_TEST(test_architectures_are_found_by_every_name)
 {
     static const char *const bad[] = { "", "sm_", "sm_70", "70", "8,6", "8.66", "sm_8.6", "86a",
                                        "8.", ".86", "99999999999", "hopper" };
@@ -44,7 +44,7 @@ static void test_architectures_are_found_by_every_name(void **state)
 }
 
 /* With 64 KiB on sm_75, 99 on sm_86, 227 on sm_90: figures of CUDA's occupancy calculator. */
-static void test_blocks_per_sm(void **state)
+UNIT_TEST(test_blocks_per_sm)
 {
     static const struct { const char *arch; uint32_t threads, bytes, blocks; } known[] = {
         { "75", 256, 16 * 1024, 4 },   { "75", 1024, 1024, 1 },       { "75", 32, 65536, 1 },
@@ -73,7 +73,7 @@ static void test_blocks_per_sm(void **state)
     assert_int_equal(shpool_blocks_per_sm(&pool, &arch, 0), 0);
 }
 
-static void test_a_limit_is_kept_and_named(void **state)
+UNIT_TEST(test_a_limit_is_kept_and_named)
 {
     shpool_config want = { .block_threads = 256, .payload_bytes = 120 * 1024 };
     shpool_arch arch;
@@ -102,7 +102,7 @@ static void test_a_limit_is_kept_and_named(void **state)
 }
 
 /* Every shape of a block with every allocator, null and native too. */
-static void test_no_plan_exceeds_its_limit(void **state)
+UNIT_TEST(test_no_plan_exceeds_its_limit)
 {
     static const uint32_t limits[] = { 1, 64, 95, 96, 207, 1024, 4096, 49152, 101376, 232448 };
     static const uint32_t shared[] = { 0, 1, 8, 1024 }; /* threads_per_pool */
@@ -185,7 +185,7 @@ static void check_proposals(const char *name, const shpool_config *want)
     assert_int_equal(shpool_plan(name, &other, &pool), SHPOOL_OK);
 }
 
-static void test_a_request_that_no_pool_serves_is_refused(void **state)
+UNIT_TEST(test_a_request_that_no_pool_serves_is_refused)
 {
     static const uint32_t shared[] = { 0, 1, 7, 32, 1024 };
     static const char *const archs[] = { "75", "86", "90" };
@@ -239,7 +239,7 @@ static void check_total(const shpool_allocator *allocator, const shpool_config *
                                        pool->alignment).largest, pool->largest);
 }
 
-static void test_pools_fill_the_total(void **state)
+UNIT_TEST(test_pools_fill_the_total)
 {
     unsigned planned = 0;
     unsigned refused = 0;
@@ -284,7 +284,7 @@ static void test_pools_fill_the_total(void **state)
     assert_true(refused >= 20 * pooled);
 }
 
-static void test_one_size_or_the_other(void **state)
+UNIT_TEST(test_one_size_or_the_other)
 {
     shpool_config want = { .block_threads = 32, .payload_bytes = 1024, .total_bytes = 2048 };
     shpool_pool pool;
@@ -312,7 +312,7 @@ static void test_one_size_or_the_other(void **state)
 
 /* ---- aliases ---- */
 
-static void test_aliases(void **state)
+UNIT_TEST(test_aliases)
 {
     static const char *const pairs[][2] = {
         { "USE_THREAD_LOCAL", "thread_first_fit" }, { "USE_WARP_LOCAL", "warp_first_fit" },
@@ -341,20 +341,4 @@ static void test_aliases(void **state)
     }
     assert_int_equal(shpool_plan("USE_WARP", &want, &pool), SHPOOL_ERR_NOT_FOUND);
     assert_int_equal(shpool_plan("Use_warp", &want, &pool), SHPOOL_ERR_SPEC);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_architectures_are_found_by_every_name, clear_environment),
-        cmocka_unit_test_setup(test_blocks_per_sm, clear_environment),
-        cmocka_unit_test_setup(test_a_limit_is_kept_and_named, clear_environment),
-        cmocka_unit_test_setup(test_no_plan_exceeds_its_limit, clear_environment),
-        cmocka_unit_test_setup(test_a_request_that_no_pool_serves_is_refused, clear_environment),
-        cmocka_unit_test_setup(test_pools_fill_the_total, clear_environment),
-        cmocka_unit_test_setup(test_one_size_or_the_other, clear_environment),
-        cmocka_unit_test_setup(test_aliases, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static void link_fails(const void *kernel, size_t bytes, const char *allocator, 
     assert_int_equal(cubin_bytes, 0);
 }
 
-static void test_bad_arguments(void **state)
+UNIT_TEST(test_bad_arguments)
 {
     void *cubin = (void *)1;
     size_t bytes = 1;
@@ -47,7 +47,7 @@ static void test_bad_arguments(void **state)
     assert_null(cubin);
 }
 
-static void test_allocator_without_lto_ir(void **state)
+UNIT_TEST(test_allocator_without_lto_ir)
 {
     link_fails(garbage, sizeof(garbage), "l_without", 90, SHPOOL_ERR_UNSUPPORTED);
     assert_detail("no LTO-IR");
@@ -56,7 +56,7 @@ static void test_allocator_without_lto_ir(void **state)
 }
 
 /* A search for the newest must end, and find data. */
-static void test_newer_lto_ir_is_for_newer_gpus(void **state)
+UNIT_TEST(test_newer_lto_ir_is_for_newer_gpus)
 {
     shpool_blob for_90 = { (const unsigned char *)garbage, sizeof(garbage), 13000, 90, NULL };
     shpool_blob for_75 = { (const unsigned char *)garbage, sizeof(garbage), 13000, 75, &for_90 };
@@ -73,7 +73,7 @@ static void test_newer_lto_ir_is_for_newer_gpus(void **state)
 }
 
 /* Another linker gets the same LTO-IR as shpool_link(). */
-static void test_lto_ir_is_that_for_the_architecture(void **state)
+UNIT_TEST(test_lto_ir_is_that_for_the_architecture)
 {
     static const shpool_blob for_90 = { (const unsigned char *)garbage, sizeof(garbage), 13000, 90,
                                         NULL };
@@ -105,7 +105,7 @@ static void test_lto_ir_is_that_for_the_architecture(void **state)
 }
 
 /* With libnvJitLink its refusal is reported, without it the names that were tried. */
-static void test_garbage_is_refused(void **state)
+UNIT_TEST(test_garbage_is_refused)
 {
     void *cubin;
     size_t bytes;
@@ -121,7 +121,7 @@ static void test_garbage_is_refused(void **state)
     }
 }
 
-static void test_devices(void **state)
+UNIT_TEST(test_devices)
 {
     shpool_driver_device devices[2];
     uint32_t version = 1;
@@ -140,7 +140,7 @@ static void test_devices(void **state)
     assert_true(devices[0].shared_block_optin >= devices[0].shared_block);
 }
 
-static void test_devices_refuses_null(void **state)
+UNIT_TEST(test_devices_refuses_null)
 {
     uint32_t version;
     size_t count;
@@ -150,17 +150,4 @@ static void test_devices_refuses_null(void **state)
     assert_int_equal(shpool_driver_devices(NULL, 0, &count, NULL), SHPOOL_ERR_INVALID);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_bad_arguments, clear_environment),
-        cmocka_unit_test_setup(test_allocator_without_lto_ir, clear_environment),
-        cmocka_unit_test_setup(test_newer_lto_ir_is_for_newer_gpus, clear_environment),
-        cmocka_unit_test_setup(test_lto_ir_is_that_for_the_architecture, clear_environment),
-        cmocka_unit_test_setup(test_garbage_is_refused, clear_environment),
-        cmocka_unit_test_setup(test_devices, clear_environment),
-        cmocka_unit_test_setup(test_devices_refuses_null, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, register_fakes, NULL);
-}
+UNIT_GROUP(register_fakes, NULL)

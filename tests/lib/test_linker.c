@@ -52,14 +52,14 @@ static void link_loads(shpool_link_origin origin, unsigned finds)
     assert_int_equal(fake.finds, finds);
 }
 
-static void test_a_hit_loads_no_linker(void **state)
+UNIT_TEST_WITH(test_a_hit_loads_no_linker, set_up_linker, tear_down)
 {
     link_loads(SHPOOL_FROM_DISK, 0);
     fake.cuda = 0; /* nor does it miss one */
     link_loads(SHPOOL_FROM_DISK, 0);
 }
 
-static void test_an_updated_linker_links_anew(void **state)
+UNIT_TEST_WITH(test_an_updated_linker_links_anew, set_up_linker, tear_down)
 {
     put_linker('a', LINKER_BYTES, 1001);
     fake.cuda = 12090;
@@ -72,14 +72,14 @@ static void test_an_updated_linker_links_anew(void **state)
     link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
 }
 
-static void test_a_reinstalled_linker_is_asked_once(void **state)
+UNIT_TEST_WITH(test_a_reinstalled_linker_is_asked_once, set_up_linker, tear_down)
 {
     put_linker('a', LINKER_BYTES, 1001);
     link_loads(SHPOOL_FROM_DISK, 1);
     link_loads(SHPOOL_FROM_DISK, 0);
 }
 
-static void test_a_linker_that_is_gone(void **state)
+UNIT_TEST_WITH(test_a_linker_that_is_gone, set_up_linker, tear_down)
 {
     assert_int_equal(unlink(linker), 0);
     fake.cuda = 0;
@@ -91,7 +91,7 @@ static void test_a_linker_that_is_gone(void **state)
 }
 
 /* The user puts a newer one on the path; the older one is still where it was. */
-static void test_another_library_path_is_looked_at(void **state)
+UNIT_TEST_WITH(test_another_library_path_is_looked_at, set_up_linker, tear_down)
 {
     assert_int_equal(setenv("LD_LIBRARY_PATH", "/opt/newer", 1), 0);
     shpool_config_reload();
@@ -104,7 +104,7 @@ static void test_another_library_path_is_looked_at(void **state)
 }
 
 /* An update while a program runs: the file is the new one, the loaded linker the old one. */
-static void test_a_file_that_is_not_the_loaded_one_is_not_noted(void **state)
+UNIT_TEST_WITH(test_a_file_that_is_not_the_loaded_one_is_not_noted, set_up_linker, tear_down)
 {
     put_linker('b', LINKER_BYTES, 1001);
     fake.cuda = 12090;
@@ -114,7 +114,7 @@ static void test_a_file_that_is_not_the_loaded_one_is_not_noted(void **state)
 }
 
 /* The genuine way: a library that dlopen() has loaded is found, and a copy of it is another one. */
-static void test_a_loaded_library_is_known_by_its_file(void **state)
+UNIT_TEST_WITH(test_a_loaded_library_is_known_by_its_file, set_up_linker, tear_down)
 {
     const shpool_jit none = { .cuda = 12080 };
     shpool_linker found = shpool_linker_of(&none);
@@ -135,19 +135,4 @@ static void test_a_loaded_library_is_known_by_its_file(void **state)
     assert_string_equal(shpool_linker_of(&jit).path, "");
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-#define TEST(_name) cmocka_unit_test_setup_teardown(test_##_name, set_up_linker, tear_down)
-        TEST(a_hit_loads_no_linker),
-        TEST(an_updated_linker_links_anew),
-        TEST(a_reinstalled_linker_is_asked_once),
-        TEST(a_linker_that_is_gone),
-        TEST(another_library_path_is_looked_at),
-        TEST(a_file_that_is_not_the_loaded_one_is_not_noted),
-        TEST(a_loaded_library_is_known_by_its_file),
-#undef TEST
-    };
-
-    return cmocka_run_group_tests(tests, set_up_group, NULL);
-}
+UNIT_GROUP(set_up_group, NULL)

@@ -4,8 +4,8 @@
  * or reports it, leaves nothing half done, does not leak memory or files, and works again.
  */
 #include "cache_trial.h"
-#include "memory_trial.h"
 #include "plugin_trial.h"
+#include "tests/faults.h"
 
 #include <pthread.h>
 #include <shpool/executor.h>
@@ -29,25 +29,16 @@ static void fail_in_a_thread(void)
     shpool_status status = SHPOOL_OK;
     pthread_t thread;
 
-    assert_int_equal(pthread_create(&thread, NULL, fail_once, &status), 0);
+    if (!fault_fine((pthread_create(&thread, NULL, fail_once, &status) == 0)
+                        ? SHPOOL_OK : SHPOOL_ERR_SYSTEM)) {
+        return;
+    }
     assert_int_equal(pthread_join(thread, NULL), 0);
     assert_int_equal(status, SHPOOL_ERR_INVALID);
-    if (memory.on && (memory.fail_at == 1)) {
-        assert_string_equal(detail, "");
-    } else { /* it is noted twice, before and after the message */
+    /* it is noted twice, before and after the message */
+    if (fault_fine((detail[0] != '\0') ? SHPOOL_OK : SHPOOL_ERR_NO_MEMORY)) {
         assert_non_null(strstr(detail, "is NULL"));
     }
-}
-
-/* The C library frees the detail at the thread's end, unseen. */
-static void forget_all(void)
-{
-    memset(memory.live, 0, sizeof(memory.live));
-}
-
-static void test_a_detail_is_lost_alone(void **state)
-{
-    sweep(fail_in_a_thread, forget_all, 1);
 }
 
 /* ---- links ---- */
@@ -61,9 +52,8 @@ static void link_three(void)
         size_t bytes = 1;
         shpool_status status = shpool_link(texts[i], strlen(texts[i]), "c_one", 90, &cubin, &bytes);
 
-        if (status != SHPOOL_OK) {
+        if (!fault_fine(status)) {
             assert_true((status == SHPOOL_ERR_NO_MEMORY) || (status == SHPOOL_ERR_LINK));
-            assert_true(memory.count >= memory.fail_at);
             assert_null(cubin);
             assert_int_equal(bytes, 0);
             continue;
@@ -94,7 +84,7 @@ static void link_as_ever(void)
 static void link_all(void)
 {
     link_three();
-    in_peace(link_as_ever);
+    fault_in_peace(link_as_ever);
 }
 
 static void empty_cache(void)
@@ -106,12 +96,6 @@ static void empty_cache(void)
     assert_int_equal(system(command), 0);
 }
 
-static void test_links(void **state)
-{
-    use_folder();
-    sweep(link_all, empty_cache, 12);
-}
-
 static void link_badly(void)
 {
     void *cubin;
@@ -120,54 +104,31 @@ static void link_badly(void)
     fake.broken = "complete";
     /* the first allocation is for the text; the others are for the message */
     assert_int_equal(shpool_link("kernel", 6, "c_one", 90, &cubin, &bytes),
-                     (memory.fail_at == 1) ? SHPOOL_ERR_NO_MEMORY : SHPOOL_ERR_LINK);
+                     (fault.at == 1) ? SHPOOL_ERR_NO_MEMORY : SHPOOL_ERR_LINK);
     fake.broken = NULL;
-}
-
-static void test_links_that_fail(void **state)
-{
-    sweep(link_badly, shpool_memory_clear, 2);
 }
 
 /* ---- pools on the executor ---- */
 
-static const char *pool_spec;
-
 static void open_and_close(void)
 {
     shpool_config want = { .block_threads = 32, .payload_bytes = 1024 };
+    char spec[3 * PATH_BYTES];
     shpool_report_data report;
     shpool_pool pool;
     shpool_status status;
 
+    snprintf(spec, sizeof(spec), fault.spec, folder);
     memset(&pool, 0xff, sizeof(pool));
-    status = shpool_simt_open(pool_spec, &want, &pool);
+    status = shpool_simt_open(spec, &want, &pool);
     if (status == SHPOOL_OK) {
         (void)shpool_simt_report(&pool, &report);
         status = shpool_simt_close(&pool);
     }
     assert_true(is_zeroed(&pool, sizeof(pool)));
-    if (status != SHPOOL_OK) { /* SHPOOL_ERR_SYSTEM: fdopen() */
+    if (!fault_fine(status)) { /* SHPOOL_ERR_SYSTEM: fdopen() */
         assert_true((status == SHPOOL_ERR_NO_MEMORY) || (status == SHPOOL_ERR_SYSTEM));
-        assert_true(memory.count >= memory.fail_at);
     }
-}
-
-static void nothing(void)
-{
-}
-
-static void test_pools(void **state)
-{
-    char spec[3 * PATH_BYTES];
-
-    pool_spec = SHPOOL_DEFAULT_ALLOCATOR;
-    sweep(open_and_close, nothing, 0);
-    pool_spec = SHPOOL_DEFAULT_ALLOCATOR ":stats=1,check=1,spill=arena";
-    sweep(open_and_close, nothing, 1);
-    snprintf(spec, sizeof(spec), SHPOOL_DEFAULT_ALLOCATOR ":trace=%s/t,trace_bytes=4K", folder);
-    pool_spec = spec;
-    sweep(open_and_close, nothing, 4);
 }
 
 /* ---- plugins ---- */
@@ -184,18 +145,10 @@ static void find_while_it_fails(void)
 {
     const shpool_allocator *found;
 
-    if (shpool_allocator_find("trial_a", &found) != SHPOOL_OK) {
-        assert_true(memory.count >= memory.fail_at);
+    if (!fault_fine(shpool_allocator_find("trial_a", &found))) {
         assert_null(found);
     }
-    in_peace(find_a);
-}
-
-static void test_plugins(void **state)
-{
-    trial_compile("a.so", "trial_a", "");
-    trial_use(trial_folder);
-    sweep(find_while_it_fails, shpool_registry_reset, 3);
+    fault_in_peace(find_a);
 }
 
 /* The other calls that look for plugins first. */
@@ -208,24 +161,16 @@ static void ask_while_it_fails(void)
     shpool_arch arch;
 
     assert_int_equal(shpool_arch_find("90", &arch), SHPOOL_OK);
-    if (shpool_allocator_count() == trial_builtins) {
-        assert_true(memory.count >= memory.fail_at);
-    }
+    (void)fault_fine((shpool_allocator_count() > trial_builtins) ? SHPOOL_OK
+                                                                 : SHPOOL_ERR_NO_MEMORY);
     (void)shpool_allocator_get(trial_builtins);
     shpool_registry_reset();
     (void)shpool_link_code("trial_a", 90, &blobs[0], &blobs[1]); /* it has none */
     assert_null(blobs[0]);
     shpool_registry_reset();
     (void)shpool_advise(&pool, &report, &arch, 0, &advice);
-    in_peace(find_a);
+    fault_in_peace(find_a);
     assert_int_equal(shpool_allocator_count(), trial_builtins + 1);
-}
-
-static void test_questions_about_plugins(void **state)
-{
-    trial_compile("a.so", "trial_a", "");
-    trial_use(trial_folder);
-    sweep(ask_while_it_fails, shpool_registry_reset, 6);
 }
 
 /* An allocator of the program's own, before plugins have been looked for. */
@@ -235,21 +180,13 @@ static void register_while_it_fails(void)
     const shpool_allocator *found;
 
     own = fake_allocator("trial_own", SHPOOL_SCOPE_BLOCK, 0);
-    if (shpool_register(&own) != SHPOOL_OK) {
-        assert_true(memory.count >= memory.fail_at);
-        memory.fail_at = 0;
+    if (!fault_fine(shpool_register(&own))) {
+        fault.armed = 0;
         assert_int_equal(shpool_register(&own), SHPOOL_OK);
     }
-    in_peace(find_a);
+    fault_in_peace(find_a);
     assert_int_equal(shpool_allocator_find("trial_own", &found), SHPOOL_OK);
     assert_ptr_equal(found, &own);
-}
-
-static void test_registrations(void **state)
-{
-    trial_compile("a.so", "trial_a", "");
-    trial_use(trial_folder);
-    sweep(register_while_it_fails, shpool_registry_reset, 3);
 }
 
 /* ---- messages that wait until a lock is left ---- */
@@ -272,41 +209,51 @@ static void send_three(void)
     }
     heard = 0;
     shpool_messages_release();
-    assert_true((heard == 3) || (memory.count >= memory.fail_at));
+    (void)fault_fine((heard == 3) ? SHPOOL_OK : SHPOOL_ERR_NO_MEMORY);
     shpool_message(SHPOOL_LEVEL_WARN, "one more");
     assert_in_range(heard, 1, 4);
 }
 
-static void test_messages_are_lost_alone(void **state)
+/* ---- the sweeps ---- */
+
+static void nothing(void)
 {
-    shpool_set_message_handler(count_messages, NULL);
-    sweep(send_three, nothing, 3);
-    shpool_set_message_handler(NULL, NULL);
 }
 
-/* This thread's room for details stays; it is not lost. */
-static int make_room_for_details(void **state)
-{
-    const shpool_allocator *found;
+#define SCENE(_act, _reset, _spec, _least) { #_act, _spec, _least, 0, _reset, _act, _reset }
 
-    assert_int_equal(shpool_allocator_find(NULL, &found), SHPOOL_ERR_INVALID);
-    return set_up_group(state);
-}
-
-int main(void)
+UNIT_TEST_WITH(test_calls, set_up, tear_down)
 {
-    const struct CMUnitTest tests[] = {
-#define TEST(_name, _up, _down) cmocka_unit_test_setup_teardown(test_##_name, _up, _down)
-        TEST(a_detail_is_lost_alone, set_up, tear_down),
-        TEST(links, set_up, tear_down),
-        TEST(links_that_fail, set_up, tear_down),
-        TEST(pools, set_up, tear_down),
-        TEST(messages_are_lost_alone, set_up, tear_down),
-        TEST(plugins, trial_set_up, trial_tear_down),
-        TEST(questions_about_plugins, trial_set_up, trial_tear_down),
-        TEST(registrations, trial_set_up, trial_tear_down),
-#undef TEST
+    static const fault_scene scenes[] = {
+        SCENE(fail_in_a_thread, nothing, "", 1),
+        SCENE(link_all, empty_cache, "", 12),
+        SCENE(link_badly, shpool_memory_clear, "", 2),
+        SCENE(open_and_close, nothing, SHPOOL_DEFAULT_ALLOCATOR, 0),
+        SCENE(open_and_close, nothing, SHPOOL_DEFAULT_ALLOCATOR ":stats=1,check=1,spill=arena", 1),
+        SCENE(open_and_close, nothing, SHPOOL_DEFAULT_ALLOCATOR ":trace=%s/t,trace_bytes=4K", 4),
+        SCENE(send_three, nothing, "", 3),
     };
 
-    return cmocka_run_group_tests(tests, make_room_for_details, NULL);
+    use_folder();
+    shpool_set_message_handler(count_messages, NULL);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(scenes); i++) {
+        fault_sweep(&scenes[i]);
+    }
 }
+
+UNIT_TEST_WITH(test_calls_that_look_for_plugins, trial_set_up, trial_tear_down)
+{
+    static const fault_scene scenes[] = {
+        SCENE(find_while_it_fails, shpool_registry_reset, "", 3),
+        SCENE(ask_while_it_fails, shpool_registry_reset, "", 6),
+        SCENE(register_while_it_fails, shpool_registry_reset, "", 3),
+    };
+
+    trial_compile("a.so", "trial_a", "");
+    trial_use(trial_folder);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(scenes); i++) {
+        fault_sweep(&scenes[i]);
+    }
+}
+
+UNIT_GROUP(set_up_group, NULL)

@@ -84,7 +84,7 @@ static int register_own(void **state)
     return -(shpool_register(&shpool_allocator_own) != SHPOOL_OK);
 }
 
-static void test_own_allocator_is_opened_by_name_and_runs(void **state)
+UNIT_TEST(test_own_allocator_is_opened_by_name_and_runs)
 {
     own_run run;
 
@@ -92,7 +92,7 @@ static void test_own_allocator_is_opened_by_name_and_runs(void **state)
     shpool_simt_close(&run.pool);
 }
 
-static void test_own_allocator_has_statistics_for_nothing(void **state)
+UNIT_TEST(test_own_allocator_has_statistics_for_nothing)
 {
     shpool_report_data report;
     own_run run;
@@ -108,7 +108,7 @@ static void test_own_allocator_has_statistics_for_nothing(void **state)
     shpool_simt_close(&run.pool);
 }
 
-static void test_own_allocator_refuses_what_it_did_not_declare(void **state)
+UNIT_TEST(test_own_allocator_refuses_what_it_did_not_declare)
 {
     const shpool_config want = { .block_threads = THREADS, .payload_bytes = 4096 };
     shpool_pool pool;
@@ -117,13 +117,4 @@ static void test_own_allocator_refuses_what_it_did_not_declare(void **state)
     assert_int_equal(shpool_simt_open("own:alignment=64", &want, &pool), SHPOOL_ERR_UNSUPPORTED);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_allocator_is_opened_by_name_and_runs),
-        cmocka_unit_test(test_own_allocator_has_statistics_for_nothing),
-        cmocka_unit_test(test_own_allocator_refuses_what_it_did_not_declare),
-    };
-
-    return cmocka_run_group_tests(tests, register_own, NULL);
-}
+UNIT_GROUP(register_own, NULL)

@@ -16,7 +16,7 @@ static void plan_fails(const char *spec, shpool_config want, shpool_status expec
     assert_detail(detail);
 }
 
-static void test_null_arguments(void **state)
+UNIT_TEST(test_null_arguments)
 {
     shpool_config want = want_of(32, 1024);
     shpool_pool pool;
@@ -27,12 +27,12 @@ static void test_null_arguments(void **state)
     assert_int_equal(shpool_plan("t_block", &want, NULL), SHPOOL_ERR_INVALID);
 }
 
-static void test_null_spec_is_the_builds_default(void **state)
+UNIT_TEST(test_null_spec_is_the_builds_default)
 {
     assert_string_equal(plan_ok(NULL, want_of(32, 1024)).name, SHPOOL_DEFAULT_ALLOCATOR);
 }
 
-static void test_environment_selects(void **state)
+UNIT_TEST(test_environment_selects)
 {
     shpool_pool pool;
 
@@ -45,7 +45,7 @@ static void test_environment_selects(void **state)
     assert_string_equal(plan_ok("t_block", want_of(64, 8192)).name, "t_block");
 }
 
-static void test_fields_of_one_pool(void **state)
+UNIT_TEST(test_fields_of_one_pool)
 {
     shpool_pool pool = plan_ok("t_block", want_of(96, 10000));
 
@@ -70,7 +70,7 @@ static void test_fields_of_one_pool(void **state)
     assert_true(is_zeroed(pool.reserved, sizeof(pool.reserved)));
 }
 
-static void test_number_of_pools(void **state)
+UNIT_TEST(test_number_of_pools)
 {
     shpool_config want = want_of(100, 50000);
 
@@ -89,7 +89,7 @@ static void test_number_of_pools(void **state)
 }
 
 /* One program serves all allocators: its wish for groups is not an error elsewhere. */
-static void test_threads_per_pool_outside_scope_group(void **state)
+UNIT_TEST(test_threads_per_pool_outside_scope_group)
 {
     shpool_config want = want_of(64, 16384);
 
@@ -102,7 +102,7 @@ static void test_threads_per_pool_outside_scope_group(void **state)
     assert_int_equal(plan_ok("t_block", want).threads_per_pool, 64);
 }
 
-static void test_spec_wins_over_want(void **state)
+UNIT_TEST(test_spec_wins_over_want)
 {
     shpool_config want = want_of(64, 1024);
     shpool_pool pool;
@@ -126,7 +126,7 @@ static void test_spec_wins_over_want(void **state)
     assert_true(plan_ok("t_block:payload_bytes=1G,total_bytes=2K", want).shared_bytes <= 2048);
 }
 
-static void test_bad_configurations(void **state)
+UNIT_TEST(test_bad_configurations)
 {
 #define OF(_field, ...) { offsetof(shpool_config, _field), __VA_ARGS__ }
     static const struct { size_t field; uint32_t value; const char *detail; } bad[] = {
@@ -148,7 +148,7 @@ static void test_bad_configurations(void **state)
     }
 }
 
-static void test_bad_specs(void **state)
+UNIT_TEST(test_bad_specs)
 {
     shpool_config want = want_of(32, 1024);
 
@@ -172,7 +172,7 @@ static void test_bad_specs(void **state)
     plan_fails("t_block:alignment=x", want, SHPOOL_ERR_SPEC, "power of two");
 }
 
-static void test_alignment(void **state)
+UNIT_TEST(test_alignment)
 {
     static const uint32_t bad[] = { 1, 8, 15, 17, 24, 48, 1000, 1025, 2048, 0x80000000u,
                                     UINT32_MAX };
@@ -189,7 +189,7 @@ static void test_alignment(void **state)
     plan_ok("t_plain", want);
 }
 
-static void test_check_needs_the_capability(void **state)
+UNIT_TEST(test_check_needs_the_capability)
 {
     shpool_config want = want_of(32, 1024);
 
@@ -199,7 +199,7 @@ static void test_check_needs_the_capability(void **state)
     plan_ok("t_plain:check=0,stats=1", want);
 }
 
-static void test_sizes_out_of_range(void **state)
+UNIT_TEST(test_sizes_out_of_range)
 {
     shpool_config want = want_of(32, 0);
     const uint32_t most = SHPOOL_MAX_SHARED - FAKE_OVERHEAD - SHPOOL_WAIT_BYTES;
@@ -216,7 +216,7 @@ static void test_sizes_out_of_range(void **state)
                "no payload fits");
 }
 
-static void test_pools_do_not_share_banks(void **state)
+UNIT_TEST(test_pools_do_not_share_banks)
 {
     shpool_pool pool = plan_ok("t_thread", want_of(64, 64 * 80));
 
@@ -225,7 +225,7 @@ static void test_pools_do_not_share_banks(void **state)
     assert_int_equal(pool.largest, 96);
 }
 
-static void test_statistics_area(void **state)
+UNIT_TEST(test_statistics_area)
 {
     shpool_config want = want_of(64, 4096);
     shpool_pool pool;
@@ -242,7 +242,7 @@ static void test_statistics_area(void **state)
     assert_int_equal((pool.flags & SHPOOL_FLAG_ALIGN_MASK) >> SHPOOL_FLAG_ALIGN_SHIFT, 10);
 }
 
-static void test_empty_pools(void **state)
+UNIT_TEST(test_empty_pools)
 {
     static const char *const names[] = { "t_native", "t_null" };
 
@@ -265,7 +265,7 @@ static void test_empty_pools(void **state)
 }
 
 /* Plans that succeed: tests/pools/test_geometry.c. */
-static void test_requests_that_cannot_be_planned(void **state)
+UNIT_TEST(test_requests_that_cannot_be_planned)
 {
     static const struct {
         const char *spec;
@@ -316,7 +316,7 @@ static void test_requests_that_cannot_be_planned(void **state)
                      SHPOOL_ERR_INVALID);
 }
 
-static void test_magic_divides_every_rank(void **state)
+UNIT_TEST(test_magic_divides_every_rank)
 {
     assert_int_equal(shpool_plan_magic(1), 0);
     for (uint32_t divisor = 2; divisor <= SHPOOL_MAX_THREADS; divisor++) {
@@ -330,7 +330,7 @@ static void test_magic_divides_every_rank(void **state)
     }
 }
 
-static void test_another_geometry_does_not_fit(void **state)
+UNIT_TEST(test_another_geometry_does_not_fit)
 {
     shpool_pool pool = plan_ok("t_block", want_of(32, 4096));
 
@@ -345,28 +345,4 @@ static void test_another_geometry_does_not_fit(void **state)
     assert_int_equal(shpool_same_geometry(fake_layout, &pool), SHPOOL_OK);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_null_arguments, clear_environment),
-        cmocka_unit_test_setup(test_null_spec_is_the_builds_default, clear_environment),
-        cmocka_unit_test_setup(test_environment_selects, clear_environment),
-        cmocka_unit_test_setup(test_fields_of_one_pool, clear_environment),
-        cmocka_unit_test_setup(test_number_of_pools, clear_environment),
-        cmocka_unit_test_setup(test_threads_per_pool_outside_scope_group, clear_environment),
-        cmocka_unit_test_setup(test_spec_wins_over_want, clear_environment),
-        cmocka_unit_test_setup(test_bad_configurations, clear_environment),
-        cmocka_unit_test_setup(test_bad_specs, clear_environment),
-        cmocka_unit_test_setup(test_alignment, clear_environment),
-        cmocka_unit_test_setup(test_check_needs_the_capability, clear_environment),
-        cmocka_unit_test_setup(test_sizes_out_of_range, clear_environment),
-        cmocka_unit_test_setup(test_pools_do_not_share_banks, clear_environment),
-        cmocka_unit_test_setup(test_statistics_area, clear_environment),
-        cmocka_unit_test_setup(test_empty_pools, clear_environment),
-        cmocka_unit_test_setup(test_requests_that_cannot_be_planned, clear_environment),
-        cmocka_unit_test_setup(test_magic_divides_every_rank, clear_environment),
-        cmocka_unit_test_setup(test_another_geometry_does_not_fit, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, register_fakes, NULL);
-}
+UNIT_GROUP(register_fakes, NULL)

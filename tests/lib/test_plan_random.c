@@ -61,7 +61,7 @@ static void check_refusal(const char *name, shpool_config want)
     assert_int_equal(shpool_plan(name, &want, &pool), SHPOOL_ERR_TOO_LARGE);
 }
 
-static void test_random_geometries(void **state)
+UNIT_TEST(test_random_geometries)
 {
     static const char *const names[] = { "t_thread", "t_group", "t_block", "t_growing" };
     uint32_t seed = 12345;
@@ -94,7 +94,7 @@ static void test_random_geometries(void **state)
 }
 
 /* The real allocators, whichever this build has. */
-static void test_builtins_with_random_geometries(void **state)
+UNIT_TEST(test_builtins_with_random_geometries)
 {
     uint32_t seed = 54321;
 
@@ -115,7 +115,7 @@ static void test_builtins_with_random_geometries(void **state)
 }
 
 /* The plan halves its way to the least size: a larger pool must never hold less. */
-static void test_layouts_never_give_less_for_more(void **state)
+UNIT_TEST(test_layouts_never_give_less_for_more)
 {
     const size_t builtins = shpool_allocator_count() - SHPOOL_ARRAY_COUNT(fakes);
 
@@ -134,13 +134,4 @@ static void test_layouts_never_give_less_for_more(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_random_geometries, clear_environment),
-        cmocka_unit_test_setup(test_builtins_with_random_geometries, clear_environment),
-        cmocka_unit_test_setup(test_layouts_never_give_less_for_more, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, register_fakes, NULL);
-}
+UNIT_GROUP(register_fakes, NULL)

@@ -14,7 +14,7 @@ static void expect_refused(const shpool_allocator *allocator, shpool_status expe
     assert_int_equal(shpool_allocator_count(), count);
 }
 
-static void test_builtins_are_sound(void **state)
+UNIT_TEST(test_builtins_are_sound)
 {
     assert_true(shpool_allocator_count() >= 1);
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
@@ -34,14 +34,14 @@ static void test_builtins_are_sound(void **state)
     assert_null(shpool_allocator_get(SIZE_MAX));
 }
 
-static void test_default_is_there(void **state)
+UNIT_TEST(test_default_is_there)
 {
     const shpool_allocator *found = NULL;
 
     assert_int_equal(shpool_allocator_find(SHPOOL_DEFAULT_ALLOCATOR, &found), SHPOOL_OK);
 }
 
-static void test_find_refuses_null(void **state)
+UNIT_TEST(test_find_refuses_null)
 {
     const shpool_allocator *found = (const shpool_allocator *)1;
 
@@ -50,7 +50,7 @@ static void test_find_refuses_null(void **state)
     assert_int_equal(shpool_allocator_find("bitmap", NULL), SHPOOL_ERR_INVALID);
 }
 
-static void test_unknown_name_lists_every_name(void **state)
+UNIT_TEST(test_unknown_name_lists_every_name)
 {
     const shpool_allocator *found = (const shpool_allocator *)1;
 
@@ -63,7 +63,7 @@ static void test_unknown_name_lists_every_name(void **state)
     }
 }
 
-static void test_find_is_exact(void **state)
+UNIT_TEST(test_find_is_exact)
 {
     static const char *const others[] = { "", "BITMAP", "bitmap ", "bitmap:check=1", "bitma" };
     const shpool_allocator *found;
@@ -73,7 +73,7 @@ static void test_find_is_exact(void **state)
     }
 }
 
-static void test_register_then_find(void **state)
+UNIT_TEST(test_register_then_find)
 {
     static shpool_allocator fake;
     const shpool_allocator *found;
@@ -94,7 +94,7 @@ static void test_register_then_find(void **state)
     assert_detail("did you mean \"null\"?");
 }
 
-static void test_register_refuses_bad_names(void **state)
+UNIT_TEST(test_register_refuses_bad_names)
 {
     static const char *const bad[] = {
         NULL, "", "Upper", "1st", "_a", "a-b", "a b", "a:b", "a|b", "a,b", "a=b", "a\xc3\xa4",
@@ -108,7 +108,7 @@ static void test_register_refuses_bad_names(void **state)
     }
 }
 
-static void test_register_takes_the_longest_name(void **state)
+UNIT_TEST(test_register_takes_the_longest_name)
 {
     static shpool_allocator fake;
 
@@ -117,14 +117,14 @@ static void test_register_takes_the_longest_name(void **state)
     assert_int_equal(shpool_register(&fake), SHPOOL_OK);
 }
 
-static void test_register_refuses_builtin_name(void **state)
+UNIT_TEST(test_register_refuses_builtin_name)
 {
     shpool_allocator fake = fake_allocator(shpool_allocator_get(0)->name, SHPOOL_SCOPE_BLOCK, 0);
 
     expect_refused(&fake, SHPOOL_ERR_UNSUPPORTED, "taken");
 }
 
-static void test_register_refuses_missing_parts(void **state)
+UNIT_TEST(test_register_refuses_missing_parts)
 {
     shpool_allocator fake = fake_allocator("incomplete", SHPOOL_SCOPE_BLOCK, 0);
 
@@ -141,7 +141,7 @@ static void test_register_refuses_missing_parts(void **state)
 }
 
 /* Functions for groups: both or neither, and where a warp has one pool. */
-static void test_register_refuses_half_a_group(void **state)
+UNIT_TEST(test_register_refuses_half_a_group)
 {
     const shpool_allocator *bitmap;
     shpool_allocator fake;
@@ -165,7 +165,7 @@ static void test_register_refuses_half_a_group(void **state)
     expect_refused(&fake, SHPOOL_ERR_INVALID, "scope 2");
 }
 
-static void test_register_refuses_other_abi(void **state)
+UNIT_TEST(test_register_refuses_other_abi)
 {
     shpool_allocator fake = fake_allocator("other_abi", SHPOOL_SCOPE_BLOCK, 0);
     shpool_table table = { .abi = SHPOOL_ABI + 1, .bytes = sizeof(table) };
@@ -181,7 +181,7 @@ static void test_register_refuses_other_abi(void **state)
 }
 
 /* A kernel calls every function of a table; a missing one would be a jump to address 0. */
-static void test_register_refuses_table_without_function(void **state)
+UNIT_TEST(test_register_refuses_table_without_function)
 {
     static const struct { const char *name; size_t at; } functions[] = {
         { "layout", offsetof(shpool_table, layout) },
@@ -211,7 +211,7 @@ static void test_register_refuses_table_without_function(void **state)
     }
 }
 
-static void test_name_id_is_fnv1a(void **state)
+UNIT_TEST(test_name_id_is_fnv1a)
 {
     assert_int_equal(shpool_name_id(NULL), 0);
     assert_int_equal(shpool_name_id(""), 0x811c9dc5u);
@@ -236,7 +236,7 @@ static void *fill_some(void *arg)
     return NULL;
 }
 
-static void test_full_registry_refuses_more(void **state)
+UNIT_TEST(test_full_registry_refuses_more)
 {
     size_t first[2] = { 0, 1 };
     pthread_t thread[2];
@@ -257,27 +257,4 @@ static void test_full_registry_refuses_more(void **state)
     expect_refused(&fake, SHPOOL_ERR_TOO_LARGE, "at most 64");
     test_builtins_are_sound(state);
     test_unknown_name_lists_every_name(state);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_builtins_are_sound, clear_environment),
-        cmocka_unit_test_setup(test_default_is_there, clear_environment),
-        cmocka_unit_test_setup(test_find_refuses_null, clear_environment),
-        cmocka_unit_test_setup(test_unknown_name_lists_every_name, clear_environment),
-        cmocka_unit_test_setup(test_find_is_exact, clear_environment),
-        cmocka_unit_test_setup(test_register_then_find, clear_environment),
-        cmocka_unit_test_setup(test_register_refuses_bad_names, clear_environment),
-        cmocka_unit_test_setup(test_register_takes_the_longest_name, clear_environment),
-        cmocka_unit_test_setup(test_register_refuses_builtin_name, clear_environment),
-        cmocka_unit_test_setup(test_register_refuses_missing_parts, clear_environment),
-        cmocka_unit_test_setup(test_register_refuses_half_a_group, clear_environment),
-        cmocka_unit_test_setup(test_register_refuses_other_abi, clear_environment),
-        cmocka_unit_test_setup(test_register_refuses_table_without_function, clear_environment),
-        cmocka_unit_test_setup(test_name_id_is_fnv1a, clear_environment),
-        cmocka_unit_test_setup(test_full_registry_refuses_more, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,7 @@
 #include "lib/link/cache.h"
 #include "made_cubin.h"
 #include "made_fat.h"
-#include "memory_trial.h"
+#include "tests/faults.h"
 
 #define KIND_CODE 64u /* contents of which nothing is known */
 #define KIND_LTO  SHPOOL_FAT_LTO
@@ -106,26 +106,25 @@ static void relink_with_little(void)
     }
     for (unsigned i = 0; i < 2; i++) { /* the second one comes from memory, or is joined again */
         status = shpool_relink(row.data, row.bytes, &pool, 90, &made, &bytes);
-        if (status == SHPOOL_OK) {
+        if (fault_fine(status)) {
             assert_int_equal(bytes, cubin.bytes);
             assert_memory_equal(made, cubin.data, bytes);
             free(made);
         } else {
             assert_true((status == SHPOOL_ERR_NO_MEMORY) || (status == SHPOOL_ERR_LINK));
-            assert_true(memory.count >= memory.fail_at);
             assert_null(made);
             assert_int_equal(bytes, 0);
         }
     }
 }
 
-static void test_memory_that_runs_out(void **state)
+UNIT_TEST_WITH(test_memory_that_runs_out, set_up, NULL)
 {
-    const shpool_allocator *found;
+    static const fault_scene scene = { "relink", "", 6, 0, shpool_memory_clear, relink_with_little,
+                                       shpool_memory_clear };
 
     relink_with_little(); /* the row and the pool are made */
-    assert_int_equal(shpool_allocator_find(NULL, &found), SHPOOL_ERR_INVALID); /* and the detail */
-    sweep(relink_with_little, shpool_memory_clear, 6);
+    fault_sweep(&scene);
 }
 
 /* How often the linker got the words. */
@@ -139,7 +138,7 @@ static unsigned given(const char *words)
     return count;
 }
 
-static void test_table(void **state)
+UNIT_TEST_WITH(test_table, set_up, NULL)
 {
     const made_row row = row_of(KIND_CODE);
 
@@ -156,7 +155,7 @@ static void test_table(void **state)
 
 /* Registers are limited where no kernel is compiled; LTO-IR is taken only if there is nothing
  * else. */
-static void test_options(void **state)
+UNIT_TEST_WITH(test_options, set_up, NULL)
 {
     const made_row kernels = row_of(KIND_LTO);
     static shpool_allocator both;
@@ -181,7 +180,7 @@ static void test_options(void **state)
 }
 
 /* fake.given must not be cut at the first NUL: the rows have many. */
-static void test_parts(void **state)
+UNIT_TEST_WITH(test_parts, set_up, NULL)
 {
     const made_row row = row_of(KIND_LTO);
 
@@ -193,7 +192,7 @@ static void test_parts(void **state)
     assert_int_equal(given("plugin"), 1);
 }
 
-static void test_inlined(void **state)
+UNIT_TEST_WITH(test_inlined, set_up, NULL)
 {
     const made_row row = row_of(KIND_LTO);
     const made_row without = row_of(KIND_CODE);
@@ -216,7 +215,7 @@ static void test_inlined(void **state)
     assert_int_equal(pool_of("r_lto:binding=linked,stats=1").binding, SHPOOL_BINDING_TABLE);
 }
 
-static void test_binding_is_chosen(void **state)
+UNIT_TEST_WITH(test_binding_is_chosen, set_up, NULL)
 {
     assert_int_equal(pool_of("r_lto").binding, SHPOOL_BINDING_TABLE);
     setenv("SHPOOL_BINDING", "linked", 1);
@@ -237,7 +236,7 @@ static void test_binding_is_chosen(void **state)
     }
 }
 
-static void test_refused(void **state)
+UNIT_TEST_WITH(test_refused, set_up, NULL)
 {
     made_row row = row_of(KIND_CODE);
     const made_row empty = { .bytes = 0 };
@@ -268,7 +267,7 @@ static void test_refused(void **state)
                      SHPOOL_ERR_INVALID);
 }
 
-static void test_variables(void **state)
+UNIT_TEST_WITH(test_variables, set_up, NULL)
 {
     static const made_variable some[] = { { "counter", MADE_GLOBAL, 0 }, { "seed", MADE_INIT, 0 } };
     const made_row row = row_of(KIND_CODE);
@@ -316,7 +315,7 @@ static void relink_in_receiver(shpool_level level, const char *text, void *pool)
     assert_ptr_equal(done, pool);
 }
 
-static void test_threads_join_once(void **state)
+UNIT_TEST_WITH(test_threads_join_once, set_up, NULL)
 {
     shpool_pool pool = pool_of("r_plain");
     pthread_t thread[THREADS];
@@ -345,7 +344,7 @@ static void test_threads_join_once(void **state)
 
 /* A child is forked while another thread links: its own link does not wait for that thread, which
  * the child does not have. */
-static void test_a_child_relinks(void **state)
+UNIT_TEST_WITH(test_a_child_relinks, set_up, NULL)
 {
     shpool_pool pool = pool_of("r_plain");
     pthread_t thread;
@@ -380,7 +379,7 @@ static void test_a_child_relinks(void **state)
 }
 
 /* Whatever the section holds: nothing outside it is read. */
-static void test_damaged_rows(void **state)
+UNIT_TEST_WITH(test_damaged_rows, set_up, NULL)
 {
     const made_row whole = row_of(KIND_LTO);
     const shpool_pool pool = pool_of("r_plain");
@@ -401,21 +400,4 @@ static void test_damaged_rows(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_table, set_up),
-        cmocka_unit_test_setup(test_memory_that_runs_out, set_up),
-        cmocka_unit_test_setup(test_options, set_up),
-        cmocka_unit_test_setup(test_parts, set_up),
-        cmocka_unit_test_setup(test_inlined, set_up),
-        cmocka_unit_test_setup(test_binding_is_chosen, set_up),
-        cmocka_unit_test_setup(test_refused, set_up),
-        cmocka_unit_test_setup(test_variables, set_up),
-        cmocka_unit_test_setup(test_threads_join_once, set_up),
-        cmocka_unit_test_setup(test_a_child_relinks, set_up),
-        cmocka_unit_test_setup(test_damaged_rows, set_up),
-    };
-
-    return cmocka_run_group_tests(tests, set_up_group, NULL);
-}
+UNIT_GROUP(set_up_group, NULL)

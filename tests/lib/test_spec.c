@@ -14,7 +14,7 @@ static void expect_bad(const char *text, const char *detail)
     assert_detail(detail);
 }
 
-static void test_name_alone(void **state)
+UNIT_TEST(test_name_alone)
 {
     shpool_spec spec;
 
@@ -24,7 +24,7 @@ static void test_name_alone(void **state)
     assert_int_equal(spec.layer[0].pairs, 0);
 }
 
-static void test_layers_keys_and_values(void **state)
+UNIT_TEST(test_layers_keys_and_values)
 {
     shpool_spec spec;
 
@@ -43,7 +43,7 @@ static void test_layers_keys_and_values(void **state)
     assert_string_equal(spec.layer[2].pair[0].value, "7");
 }
 
-static void test_bad_specs_give_column_and_reason(void **state)
+UNIT_TEST(test_bad_specs_give_column_and_reason)
 {
     expect_bad("", "it ends at column 1, but a name");
     expect_bad("Bitmap", "'B' at column 1");
@@ -71,7 +71,7 @@ static void test_bad_specs_give_column_and_reason(void **state)
     expect_bad("bitmap:check=1,check=0", "key check twice");
 }
 
-static void test_limits(void **state)
+UNIT_TEST(test_limits)
 {
     char text[2 * SHPOOL_SPEC_BYTES];
     shpool_spec spec;
@@ -99,7 +99,7 @@ static void test_limits(void **state)
     expect_bad(text, "at most 511");
 }
 
-static void test_origin_is_in_the_detail(void **state)
+UNIT_TEST(test_origin_is_in_the_detail)
 {
     shpool_spec spec;
 
@@ -108,7 +108,7 @@ static void test_origin_is_in_the_detail(void **state)
 }
 
 /* Any bytes: the parser terminates, and accepted specs have valid names. */
-static void test_random_texts(void **state)
+UNIT_TEST(test_random_texts)
 {
     static const char alphabet[] = "abz_09:|,=K \xff";
     uint32_t seed = 1;
@@ -145,7 +145,7 @@ static void expect_number(const char *text, int suffix, uint64_t expected)
     assert_true(value == expected);
 }
 
-static void test_numbers(void **state)
+UNIT_TEST(test_numbers)
 {
     static const char *const bad[] = {
         "", "K", "-1", "+1", " 1", "1 ", "0x10", "1KK", "1KB", "1kk", "1.5K", "1T", "one",
@@ -169,19 +169,4 @@ static void test_numbers(void **state)
         }
     }
     assert_int_equal(shpool_spec_number("1K", 0, &value), 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_name_alone, clear_environment),
-        cmocka_unit_test_setup(test_layers_keys_and_values, clear_environment),
-        cmocka_unit_test_setup(test_bad_specs_give_column_and_reason, clear_environment),
-        cmocka_unit_test_setup(test_limits, clear_environment),
-        cmocka_unit_test_setup(test_origin_is_in_the_detail, clear_environment),
-        cmocka_unit_test_setup(test_random_texts, clear_environment),
-        cmocka_unit_test_setup(test_numbers, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,7 @@ static void listen(shpool_level level, const char *text, void *user)
     snprintf(to->text, sizeof(to->text), "%s", text);
 }
 
-static void test_version_is_major_minor_patch(void **state)
+UNIT_TEST(test_version_is_major_minor_patch)
 {
     unsigned part[3];
     char rest;
@@ -28,7 +28,7 @@ static void test_version_is_major_minor_patch(void **state)
                      3);
 }
 
-static void test_strerror_names_every_status_differently(void **state)
+UNIT_TEST(test_strerror_names_every_status_differently)
 {
     for (int a = SHPOOL_ERR_CAPTURE; a <= SHPOOL_OK; a++) {
         assert_non_null(shpool_strerror((shpool_status)a));
@@ -48,7 +48,7 @@ static void *read_fresh_detail(void *arg)
     return (shpool_last_error()[0] == '\0') ? NULL : (void *)"not empty";
 }
 
-static void test_last_error_is_empty_before_the_first_failure_of_a_thread(void **state)
+UNIT_TEST(test_last_error_is_empty_before_the_first_failure_of_a_thread)
 {
     pthread_t thread;
     void *result = (void *)"no result";
@@ -60,7 +60,7 @@ static void test_last_error_is_empty_before_the_first_failure_of_a_thread(void *
     assert_string_equal(shpool_last_error(), "of this thread");
 }
 
-static void test_error_returns_the_status_and_formats(void **state)
+UNIT_TEST(test_error_returns_the_status_and_formats)
 {
     assert_int_equal(shpool_error(SHPOOL_ERR_LINK, "%s %d", "number", 7), SHPOOL_ERR_LINK);
     assert_string_equal(shpool_last_error(), "number 7");
@@ -68,7 +68,7 @@ static void test_error_returns_the_status_and_formats(void **state)
     assert_string_equal(shpool_last_error(), "again: number 7");
 }
 
-static void test_error_cuts_what_is_too_long(void **state)
+UNIT_TEST(test_error_cuts_what_is_too_long)
 {
     static char text[2 * SHPOOL_ERROR_BYTES];
 
@@ -77,14 +77,14 @@ static void test_error_cuts_what_is_too_long(void **state)
     assert_int_equal(strlen(shpool_last_error()), SHPOOL_ERROR_BYTES - 1);
 }
 
-static void test_success_leaves_the_detail_alone(void **state)
+UNIT_TEST(test_success_leaves_the_detail_alone)
 {
     shpool_error(SHPOOL_ERR_LINK, "earlier");
     assert_int_equal(shpool_fits(SHPOOL_ABI, SHPOOL_ABI), SHPOOL_OK);
     assert_string_equal(shpool_last_error(), "earlier");
 }
 
-static void test_fits_gives_all_three_numbers_and_what_to_rebuild(void **state)
+UNIT_TEST(test_fits_gives_all_three_numbers_and_what_to_rebuild)
 {
     assert_int_equal(shpool_fits(SHPOOL_ABI, SHPOOL_ABI + 41), SHPOOL_ERR_ABI);
     assert_detail("headers have ABI 2");
@@ -97,7 +97,7 @@ static void test_fits_gives_all_three_numbers_and_what_to_rebuild(void **state)
 }
 
 /* Names and paths come from others: what a terminal would obey is shown in each message. */
-static void test_texts_do_not_control_the_terminal(void **state)
+UNIT_TEST(test_texts_do_not_control_the_terminal)
 {
     static const struct { const char *text; const char *shown; } table[] = {
         { "a\033[31mb", "a\\x1b[31mb" },  { "\r\b\a", "\\x0d\\x08\\x07" },
@@ -131,7 +131,7 @@ static void test_texts_do_not_control_the_terminal(void **state)
     assert_null(strchr(shpool_last_error(), '\033'));
 }
 
-static void test_failures_reach_the_receiver(void **state)
+UNIT_TEST(test_failures_reach_the_receiver)
 {
     heard got = { 0 };
 
@@ -156,7 +156,7 @@ static void fail_in_receiver(shpool_level level, const char *text, void *user)
     shpool_error(SHPOOL_ERR_INVALID, "from the receiver");
 }
 
-static void test_receiver_that_fails_ends_and_keeps_the_detail(void **state)
+UNIT_TEST(test_receiver_that_fails_ends_and_keeps_the_detail)
 {
     unsigned calls = 0;
 
@@ -164,25 +164,4 @@ static void test_receiver_that_fails_ends_and_keeps_the_detail(void **state)
     shpool_error(SHPOOL_ERR_LINK, "the cause");
     assert_int_equal(calls, 1);
     assert_string_equal(shpool_last_error(), "the cause");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_version_is_major_minor_patch, clear_environment),
-        cmocka_unit_test_setup(test_strerror_names_every_status_differently, clear_environment),
-        cmocka_unit_test_setup(test_last_error_is_empty_before_the_first_failure_of_a_thread,
-                               clear_environment),
-        cmocka_unit_test_setup(test_error_returns_the_status_and_formats, clear_environment),
-        cmocka_unit_test_setup(test_error_cuts_what_is_too_long, clear_environment),
-        cmocka_unit_test_setup(test_success_leaves_the_detail_alone, clear_environment),
-        cmocka_unit_test_setup(test_fits_gives_all_three_numbers_and_what_to_rebuild,
-                               clear_environment),
-        cmocka_unit_test_setup(test_texts_do_not_control_the_terminal, clear_environment),
-        cmocka_unit_test_setup(test_failures_reach_the_receiver, clear_environment),
-        cmocka_unit_test_setup(test_receiver_that_fails_ends_and_keeps_the_detail,
-                               clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

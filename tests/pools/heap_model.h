@@ -17,15 +17,12 @@
 #define SHPOOL_TESTS_HEAP_MODEL_H
 
 #include <pthread.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
-#include <setjmp.h>
-#include <cmocka.h>
 
 #include <shpool/executor.h>
 #include <shpool/shpool.h>
+
+#include "tests/test.h"
 
 #define HEAP_GRANULES 16384u /* 256 KiB of region: more than a block can have */
 

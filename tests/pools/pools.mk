@@ -9,7 +9,8 @@ noinst_HEADERS += \
 	tests/pools/heap_model.h \
 	tests/pools/heap_trial.h \
 	tests/pools/stray_trial.h \
-	tests/pools/trace_trial.h
+	tests/pools/trace_trial.h \
+	tests/pools/wait_trial.h
 if HAVE_CMOCKA
 shpool_cmocka_tests += \
 	tests/pools/test_after \
@@ -42,7 +43,6 @@ shpool_cmocka_tests += \
 	tests/pools/test_stray_calls \
 	tests/pools/test_trace \
 	tests/pools/test_trace_edges \
-	tests/pools/test_trace_groups \
 	tests/pools/test_wait \
 	tests/pools/test_wait_schedules \
 	tests/pools/test_wait_turns \

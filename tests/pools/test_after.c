@@ -1,13 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* after.h on the executor, where copies land late or early as the schedule says: no byte of a copy
  * in a block that has another owner, nothing lost, and everything freed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "heap_trial.h"
 
 #include <shpool/after.h>
@@ -117,9 +110,8 @@ static void load_kernel(void *arg)
     trial_expect_fresh(t, heap);
 }
 
-static void test_no_copy_lands_in_a_block_of_another_owner(void **state)
+UNIT_TEST_WITH(test_no_copy_lands_in_a_block_of_another_owner, setup, NULL)
 {
-    (void)state;
     run_everywhere(4, 512, load_kernel);
     run_everywhere(33, 256, load_kernel);
 }
@@ -163,9 +155,8 @@ static void store_kernel(void *arg)
     trial_expect_fresh(t, heap);
 }
 
-static void test_copies_out_take_what_was_in_the_block(void **state)
+UNIT_TEST_WITH(test_copies_out_take_what_was_in_the_block, setup, NULL)
 {
-    (void)state;
     run_everywhere(5, 640, store_kernel);
     run_everywhere(33, 256, store_kernel);
 }
@@ -208,9 +199,8 @@ static void load16_kernel(void *arg)
     trial_expect_fresh(t, heap);
 }
 
-static void test_small_copies_land_before_the_next_owner(void **state)
+UNIT_TEST_WITH(test_small_copies_land_before_the_next_owner, setup, NULL)
 {
-    (void)state;
     run_everywhere(5, 640, load16_kernel);
     run_everywhere(33, 256, load16_kernel);
 }
@@ -267,9 +257,8 @@ static void tile_kernel(void *arg)
     trial_expect_fresh(t, heap);
 }
 
-static void test_a_tile_lives_until_its_last_reader_is_done(void **state)
+UNIT_TEST_WITH(test_a_tile_lives_until_its_last_reader_is_done, setup, NULL)
 {
-    (void)state;
     run_everywhere(4, 192, tile_kernel); /* a tile or two */
 }
 
@@ -315,11 +304,10 @@ static void queue_kernel(void *arg)
     trial_expect_fresh(t, heap);
 }
 
-static void test_the_queue_frees_what_is_due(void **state)
+UNIT_TEST_WITH(test_the_queue_frees_what_is_due, setup, NULL)
 {
     trial t;
 
-    (void)state;
     FOR_EACH_POOL(allocator) {
         if ((allocator->caps & SHPOOL_CAP_REFUSES) != 0) {
             trial_open(&t, allocator, "", 1, 512, 16);
@@ -352,11 +340,10 @@ static void waits_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_who_waits_for_a_copy_has_not_failed(void **state)
+UNIT_TEST_WITH(test_who_waits_for_a_copy_has_not_failed, setup, NULL)
 {
     trial t;
 
-    (void)state;
     FOR_EACH_POOL(allocator) {
         trial_once(&t, allocator, ":stats=1", 1, 512, waits_kernel);
         assert_int_equal(t.report.mallocs, 6); /* the queue's, and 5 requests of which one fails */
@@ -383,12 +370,11 @@ static void native_kernel(void *arg)
     shpool_after_fini(&after);
 }
 
-static void test_blocks_in_global_memory_are_freed_too(void **state)
+UNIT_TEST_WITH(test_blocks_in_global_memory_are_freed_too, setup, NULL)
 {
     const shpool_allocator *native;
     trial                   t;
 
-    (void)state;
     if (shpool_allocator_find("native", &native) != SHPOOL_OK) {
         skip(); /* --enable-allocators left it out */
     }
@@ -396,20 +382,4 @@ static void test_blocks_in_global_memory_are_freed_too(void **state)
     add_mbars(&t);
     trial_run(&t, native_kernel);
     trial_close(&t);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_no_copy_lands_in_a_block_of_another_owner, setup),
-        cmocka_unit_test_setup(test_copies_out_take_what_was_in_the_block, setup),
-        cmocka_unit_test_setup(test_small_copies_land_before_the_next_owner, setup),
-        cmocka_unit_test_setup(test_a_tile_lives_until_its_last_reader_is_done, setup),
-        cmocka_unit_test_setup(test_the_queue_frees_what_is_due, setup),
-        cmocka_unit_test_setup(test_who_waits_for_a_copy_has_not_failed, setup),
-        cmocka_unit_test_setup(test_blocks_in_global_memory_are_freed_too, setup),
-    };
-
-    cmocka_set_test_filter((argc > 1) ? argv[1] : NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

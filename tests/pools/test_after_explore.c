@@ -2,13 +2,6 @@
 /* after.h under every schedule with a bounded number of preemptions, where each copy lands at every
  * access that it may land at: a pool that holds one large block at a time, and two or three threads
  * that want it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-
 #include "heap_trial.h"
 
 #include <shpool/after.h>

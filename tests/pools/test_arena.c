@@ -66,9 +66,8 @@ static void order_kernel(void *arg)
     EXPECT(p, (shpool_largest(heap) == all) && (shpool_check(heap).live == 0));
 }
 
-static void test_memory_comes_back_in_stack_order(void **state)
+UNIT_TEST(test_memory_comes_back_in_stack_order)
 {
-    (void)state;
     open_arena(1, 1, 600, "");
     trial_run(&t, order_kernel);
     trial_close(&t);
@@ -151,9 +150,8 @@ static void run_marks(const char *more, uint32_t seeds)
     }
 }
 
-static void test_release_frees_what_came_since_the_mark(void **state)
+UNIT_TEST(test_release_frees_what_came_since_the_mark)
 {
-    (void)state;
     run_marks("", heap_long() ? 400 : 40);
     run_marks(",stats=1", 10);
     run_marks(",check=1", 10);
@@ -185,9 +183,8 @@ static void void_kernel(void *arg)
     EXPECT(p, shpool_reset(heap) == 1);
 }
 
-static void test_void_marks_release_nothing(void **state)
+UNIT_TEST(test_void_marks_release_nothing)
 {
-    (void)state;
     open_arena(1, 1, 600, "");
     trial_run(&t, void_kernel);
     trial_close(&t);
@@ -207,11 +204,10 @@ static void no_marks_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_other_allocators_have_no_marks(void **state)
+UNIT_TEST(test_other_allocators_have_no_marks)
 {
     static const char *const options[] = { "", ":stats=1" };
 
-    (void)state;
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
 
@@ -259,9 +255,8 @@ static void damage_kernel(void *arg)
     EXPECT(p, shpool_free_at(heap, b, 0) == SHPOOL_FREE_OK);
 }
 
-static void test_walk_sees_damage(void **state)
+UNIT_TEST(test_walk_sees_damage)
 {
-    (void)state;
     open_arena(1, 1, 128, "");
     trial_run(&t, damage_kernel);
     trial_close(&t);
@@ -303,11 +298,10 @@ static void together_kernel(void *arg)
 }
 
 /* Every allocator: the first thread of the block, or the first lane, is the owner. */
-static void test_one_request_and_every_thread_gets_the_pointer(void **state)
+UNIT_TEST(test_one_request_and_every_thread_gets_the_pointer)
 {
     static const uint32_t blocks[] = { 1, 31, 33, 70 };
 
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (size_t b = 0; b < 4; b++) {
             for (uint32_t seed = 1; seed <= 4; seed++) {
@@ -320,22 +314,4 @@ static void test_one_request_and_every_thread_gets_the_pointer(void **state)
             }
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_memory_comes_back_in_stack_order),
-        cmocka_unit_test(test_release_frees_what_came_since_the_mark),
-        cmocka_unit_test(test_void_marks_release_nothing),
-        cmocka_unit_test(test_other_allocators_have_no_marks),
-        cmocka_unit_test(test_walk_sees_damage),
-        cmocka_unit_test(test_one_request_and_every_thread_gets_the_pointer),
-    };
-
-    if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,9 +82,8 @@ static void expect_one_corrupt(void)
     assert_int_equal(t.report.leaks, 0);
 }
 
-static void test_a_word_outside_is_refused_as_corrupt(void **state)
+UNIT_TEST(test_a_word_outside_is_refused_as_corrupt)
 {
-    (void)state;
     for (size_t place = 0; place < PLACES; place++) {
         run_checked(1, 600, 16, place, overrun_kernel, expect_one_corrupt);
     }
@@ -127,9 +126,8 @@ static void expect_one_damaged_pool(void)
     assert_int_equal(t.report.leak[0].usable, 0); /* not known any more */
 }
 
-static void test_each_word_of_the_zones_counts(void **state)
+UNIT_TEST(test_each_word_of_the_zones_counts)
 {
-    (void)state;
     run_checked(1, 1000, 16, 0, each_word_kernel, expect_one_damaged_pool);
     run_checked(1, 4000, 256, 0, each_word_kernel, expect_one_damaged_pool);
 }
@@ -180,9 +178,8 @@ static void expect_nothing(void)
     assert_int_equal(t.report.live_bytes, 0);
 }
 
-static void test_zones_go_with_a_realloc(void **state)
+UNIT_TEST(test_zones_go_with_a_realloc)
 {
-    (void)state;
     run_checked(1, 800, 16, 0, realloc_kernel, expect_the_first_site);
 }
 
@@ -206,9 +203,8 @@ static void poison_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_what_was_freed_is_poisoned(void **state)
+UNIT_TEST(test_what_was_freed_is_poisoned)
 {
-    (void)state;
     run_checked(1, 600, 16, 0, poison_kernel, expect_nothing);
 }
 
@@ -253,9 +249,8 @@ static void expect_double_of_thread_2(void)
     }
 }
 
-static void test_a_double_free_names_the_site_of_the_malloc(void **state)
+UNIT_TEST(test_a_double_free_names_the_site_of_the_malloc)
 {
-    (void)state;
     run_checked(4, 1200, 16, 0, twice_kernel, expect_double_of_thread_2);
 }
 
@@ -302,9 +297,8 @@ static void expect_the_leaks(void)
     assert_int_equal(t.report.corrupt, 0);
 }
 
-static void test_leaks_are_listed(void **state)
+UNIT_TEST(test_leaks_are_listed)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         trial_open(&t, allocator, ":check=1", 5, 1000, 16);
         t.launch.grid[0] = 2;
@@ -331,9 +325,8 @@ static void expect_counted_leaks(void)
     }
 }
 
-static void test_leaks_beyond_the_slots_are_counted(void **state)
+UNIT_TEST(test_leaks_beyond_the_slots_are_counted)
 {
-    (void)state;
     run_checked(40, 3000, 16, 0, many_leaks_kernel, expect_counted_leaks);
 }
 
@@ -362,9 +355,8 @@ static void rivals_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_of_several_frees_at_once_one_is_right(void **state)
+UNIT_TEST(test_of_several_frees_at_once_one_is_right)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (uint32_t period = 1; (allocator->scope != SHPOOL_SCOPE_THREAD) && (period < 40);
              period++) {
@@ -383,25 +375,3 @@ static void test_of_several_frees_at_once_one_is_right(void **state)
 }
 
 #endif
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_a_word_outside_is_refused_as_corrupt),
-        cmocka_unit_test(test_each_word_of_the_zones_counts),
-        cmocka_unit_test(test_zones_go_with_a_realloc),
-        cmocka_unit_test(test_what_was_freed_is_poisoned),
-        cmocka_unit_test(test_a_double_free_names_the_site_of_the_malloc),
-        cmocka_unit_test(test_leaks_are_listed),
-        cmocka_unit_test(test_leaks_beyond_the_slots_are_counted),
-#if !defined(__SANITIZE_THREAD__)
-        cmocka_unit_test(test_of_several_frees_at_once_one_is_right),
-#endif
-    };
-
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

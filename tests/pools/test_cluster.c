@@ -130,9 +130,8 @@ static void run_scripts(const char *spec, simt_engine engine, uint32_t blocks, u
     }
 }
 
-static void test_scripts_of_any_cluster(void **state)
+UNIT_TEST(test_scripts_of_any_cluster)
 {
-    (void)state;
     for (uint32_t blocks = 1; blocks <= 8; blocks *= 2) {
         run_scripts("cluster_bitmap", SIMT_FIBERS, blocks, 1, 8);
         run_scripts("cluster_bitmap", SIMT_FIBERS, blocks, 5, 8);
@@ -142,9 +141,8 @@ static void test_scripts_of_any_cluster(void **state)
     run_scripts("cluster_bitmap:alignment=128", SIMT_FIBERS, 3, 5, 8);
 }
 
-static void test_scripts_with_stats_and_check(void **state)
+UNIT_TEST(test_scripts_with_stats_and_check)
 {
-    (void)state;
     for (uint32_t blocks = 1; blocks <= 8; blocks *= 2) {
         run_scripts("cluster_bitmap:stats=1", SIMT_FIBERS, blocks, 5, 4);
         run_scripts("cluster_bitmap:check=1", SIMT_FIBERS, blocks, 5, 8);
@@ -152,9 +150,8 @@ static void test_scripts_with_stats_and_check(void **state)
     run_scripts("cluster_bitmap:check=1", SIMT_THREADS, 2, 4, 4);
 }
 
-static void test_scripts_of_parallel_threads(void **state)
+UNIT_TEST(test_scripts_of_parallel_threads)
 {
-    (void)state;
     run_scripts("cluster_bitmap", SIMT_THREADS, 2, 4, 8);
     run_scripts("cluster_bitmap", SIMT_THREADS, 4, 2, 4);
 }
@@ -186,9 +183,8 @@ static void checked_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_check_sees_a_neighbours_memory(void **state)
+UNIT_TEST(test_check_sees_a_neighbours_memory)
 {
-    (void)state;
     open_cluster_of("cluster_bitmap:check=1", 2, 1, 400);
     t.launch.grid[0] = 2;
     run_cluster(checked_kernel);
@@ -242,9 +238,8 @@ static void order_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_who_borrows_from_whom(void **state)
+UNIT_TEST(test_who_borrows_from_whom)
 {
-    (void)state;
     for (uint32_t blocks = 1; blocks <= 8; blocks *= 2) {
         open_cluster(blocks, 2, 16 * 23); /* 23 granules: no multiple of 5 */
         t.launch.grid[0] = blocks;        /* the kernel's static memory is for one cluster */
@@ -285,9 +280,8 @@ static void bad_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_bad_frees_of_a_neighbours_memory_are_refused(void **state)
+UNIT_TEST(test_bad_frees_of_a_neighbours_memory_are_refused)
 {
-    (void)state;
     open_cluster(2, 1, 400);
     t.launch.grid[0] = 2;
     run_cluster(bad_kernel);
@@ -329,9 +323,8 @@ static void far_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_sizes_of_borrowed_memory_change(void **state)
+UNIT_TEST(test_sizes_of_borrowed_memory_change)
 {
-    (void)state;
     for (uint32_t seed = 0; seed < 8; seed++) {
         open_cluster(2, 1, 1000);
         t.launch.seed          = seed;
@@ -390,17 +383,15 @@ static void long_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_long_runs_are_not_searched_pair_by_pair(void **state)
+UNIT_TEST(test_long_runs_are_not_searched_pair_by_pair)
 {
-    (void)state;
     open_cluster(2, 1, 200u * 1024u);
     t.launch.grid[0] = 2;
     run_cluster(long_kernel);
 }
 
-static void test_a_launch_without_clusters_has_block_pools(void **state)
+UNIT_TEST(test_a_launch_without_clusters_has_block_pools)
 {
-    (void)state;
     open_cluster(1, 7, 600);
     memset(t.launch.cluster, 0, sizeof(t.launch.cluster));
     t.steps = 64;
@@ -430,9 +421,8 @@ static void block_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_block_pools_are_what_they_were_in_clusters(void **state)
+UNIT_TEST(test_block_pools_are_what_they_were_in_clusters)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (int check = 0; (check < 2) && (allocator->scope != SHPOOL_SCOPE_CLUSTER); check++) {
             char spec[64];
@@ -468,11 +458,10 @@ static void native_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_the_native_heap_gets_no_shared_memory(void **state)
+UNIT_TEST(test_the_native_heap_gets_no_shared_memory)
 {
     const shpool_allocator *native;
 
-    (void)state;
     if (shpool_allocator_find("native", &native) != SHPOOL_OK) {
         skip(); /* --enable-allocators left it out */
     }
@@ -480,27 +469,4 @@ static void test_the_native_heap_gets_no_shared_memory(void **state)
     t.launch.grid[0]       = 2;
     t.launch.dynamic_bytes = 256;
     run_cluster(native_kernel);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scripts_of_any_cluster),
-        cmocka_unit_test(test_scripts_of_parallel_threads),
-        cmocka_unit_test(test_scripts_with_stats_and_check),
-        cmocka_unit_test(test_check_sees_a_neighbours_memory),
-        cmocka_unit_test(test_who_borrows_from_whom),
-        cmocka_unit_test(test_bad_frees_of_a_neighbours_memory_are_refused),
-        cmocka_unit_test(test_sizes_of_borrowed_memory_change),
-        cmocka_unit_test(test_long_runs_are_not_searched_pair_by_pair),
-        cmocka_unit_test(test_a_launch_without_clusters_has_block_pools),
-        cmocka_unit_test(test_block_pools_are_what_they_were_in_clusters),
-        cmocka_unit_test(test_the_native_heap_gets_no_shared_memory),
-    };
-
-    if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -129,13 +129,12 @@ static void long_script(shpool_heap heap, uint32_t block, uint32_t thread)
     }
 }
 
-static void test_room_that_moves_is_found(void **state)
+UNIT_TEST(test_room_that_moves_is_found)
 {
     static const scene l = { "long room that moves", 17, 1, 2, long_setup, long_script, NULL };
     static const scene s = { "room that moves", 3, 1, 2, shift_setup,
                              shift_script, NULL };
 
-    (void)state;
     explore(&s);
     explore(&l);
 }
@@ -156,12 +155,11 @@ static void borrow_script(shpool_heap heap, uint32_t block, uint32_t thread)
     }
 }
 
-static void test_two_blocks_in_one_word(void **state)
+UNIT_TEST(test_two_blocks_in_one_word)
 {
     static const scene s = { "one word", 4, 1, 2, borrow_setup,
                              borrow_script, NULL };
 
-    (void)state;
     explore(&s);
 }
 
@@ -220,14 +218,13 @@ static void undo_script(shpool_heap heap, uint32_t block, uint32_t thread)
     }
 }
 
-static void test_two_blocks_across_words(void **state)
+UNIT_TEST(test_two_blocks_across_words)
 {
     static const scene s = { "across words", 23, 1, 2, cross_setup,
                              cross_script, NULL };
     static const scene u = { "across words, beside a free", 23, 1, 2, undo_setup,
                              undo_script, NULL };
 
-    (void)state;
     explore(&s);
     explore(&u);
 }
@@ -252,14 +249,13 @@ static void swap_script(shpool_heap heap, uint32_t block, uint32_t thread)
     }
 }
 
-static void test_remote_frees(void **state)
+UNIT_TEST(test_remote_frees)
 {
     static const scene one = { "remote frees", 3, 1, 2, swap_setup,
                              swap_script, NULL };
     static const scene two = { "remote frees of four", 3, 2, 0, swap_setup,
                              swap_script, NULL };
 
-    (void)state;
     explore(&one);
     explore(&two);
 }
@@ -294,28 +290,10 @@ static void leave_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_no_block_leaves_before_the_others(void **state)
+UNIT_TEST(test_no_block_leaves_before_the_others)
 {
     static const scene s = { "leaving", 3, 1, 1, no_setup,
                              leave_script, leave_kernel };
 
-    (void)state;
     explore(&s);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_room_that_moves_is_found),
-        cmocka_unit_test(test_two_blocks_in_one_word),
-        cmocka_unit_test(test_two_blocks_across_words),
-        cmocka_unit_test(test_remote_frees),
-        cmocka_unit_test(test_no_block_leaves_before_the_others),
-    };
-
-    if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

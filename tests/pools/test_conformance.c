@@ -151,9 +151,8 @@ static void run_scripts(const char *options, uint32_t x, uint32_t y, uint32_t z,
 
 /* The assertions of the script tests are in run_scripts and trial_run. */
 #define SCRIPT_TEST(_name, _options, _x, _y, _z, _seeds, _engine)                                  \
-    static void _name(void **state)                                                                \
+    UNIT_TEST(_name)                                                                               \
     {                                                                                              \
-        (void)state;                                                                               \
         run_scripts(_options, _x, _y, _z, _seeds, _engine);                                        \
     }
 
@@ -189,9 +188,8 @@ static void largest_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_largest_is_exact(void **state)
+UNIT_TEST(test_largest_is_exact)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (uint32_t each = 1; each < 6000; each += 1u + each / 4u) {
             trial_open(&t, allocator, "", 3, each, 16);
@@ -202,9 +200,8 @@ static void test_largest_is_exact(void **state)
     }
 }
 
-static void test_largest_is_exact_at_every_alignment(void **state)
+UNIT_TEST(test_largest_is_exact_at_every_alignment)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (uint32_t alignment = 16; alignment <= 1024; alignment *= 2) {
             trial_open(&t, allocator, "", 2, 2000, alignment);
@@ -239,9 +236,8 @@ static void full_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_full_pool_gives_null_until_something_is_freed(void **state)
+UNIT_TEST(test_full_pool_gives_null_until_something_is_freed)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         if ((allocator->caps & SHPOOL_CAP_FREE) != 0) {
             trial_once(&t, allocator, "", 2, 600, full_kernel);
@@ -268,9 +264,8 @@ static void zero_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_malloc_0_is_malloc_1_and_free_null_is_nothing(void **state)
+UNIT_TEST(test_malloc_0_is_malloc_1_and_free_null_is_nothing)
 {
-    (void)state;
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         if ((shpool_allocator_get(i)->caps & SHPOOL_CAP_NONE) == 0) {
             trial_once(&t, shpool_allocator_get(i), "", 5, 400, zero_kernel);
@@ -307,18 +302,16 @@ static void huge_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_sizes_that_no_pool_has_give_null(void **state)
+UNIT_TEST(test_sizes_that_no_pool_has_give_null)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         trial_once(&t, allocator, "", 2, 400, huge_kernel);
         assert_int_equal(t.model.live, 0);
     }
 }
 
-static void test_sizes_that_overflow_the_spill_header_give_null(void **state)
+UNIT_TEST(test_sizes_that_overflow_the_spill_header_give_null)
 {
-    (void)state;
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         if ((shpool_allocator_get(i)->caps & SHPOOL_CAP_SPILL) != 0) {
             trial_open(&t, shpool_allocator_get(i), "", 2, 400, 16);
@@ -377,14 +370,13 @@ static void expect_call(const char *options)
 }
 
 /* Served, or refused for a reason that the capabilities, the options or the report declare. */
-static void test_every_call_of_every_allocator(void **state)
+UNIT_TEST(test_every_call_of_every_allocator)
 {
     static const char *const options[7] = { "", ":stats=1", ":check=1,stats=1", ":spill=native",
                                            ":spill=arena,spill_bytes=8K", ":spill=native,stats=1",
                                            ":spill=arena,spill_bytes=8K,stats=1" };
     const uint32_t pairs = CALL_COUNT * FREE_COUNT;
 
-    (void)state;
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
         const uint32_t share = CALL_THREADS / trial_pools(allocator, CALL_THREADS);
@@ -410,34 +402,4 @@ static void test_every_call_of_every_allocator(void **state)
             trial_close(&t);
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scripts_of_1_thread),
-        cmocka_unit_test(test_scripts_of_31_threads),
-        cmocka_unit_test(test_scripts_of_32_threads),
-        cmocka_unit_test(test_scripts_of_33_threads),
-        cmocka_unit_test(test_scripts_of_256_threads),
-        cmocka_unit_test(test_scripts_of_1024_threads),
-        cmocka_unit_test(test_scripts_of_a_2d_block),
-        cmocka_unit_test(test_scripts_of_a_3d_block),
-        cmocka_unit_test(test_scripts_of_parallel_threads),
-        cmocka_unit_test(test_scripts_in_checked_mode),
-        cmocka_unit_test(test_scripts_with_stats),
-        cmocka_unit_test(test_largest_is_exact),
-        cmocka_unit_test(test_largest_is_exact_at_every_alignment),
-        cmocka_unit_test(test_full_pool_gives_null_until_something_is_freed),
-        cmocka_unit_test(test_malloc_0_is_malloc_1_and_free_null_is_nothing),
-        cmocka_unit_test(test_sizes_that_no_pool_has_give_null),
-        cmocka_unit_test(test_sizes_that_overflow_the_spill_header_give_null),
-        cmocka_unit_test(test_every_call_of_every_allocator),
-    };
-
-    if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

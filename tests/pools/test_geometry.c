@@ -80,13 +80,12 @@ static int open_random(const shpool_allocator *allocator, uint32_t *seed)
     return 1;
 }
 
-static void test_plans_are_what_kernels_find(void **state)
+UNIT_TEST(test_plans_are_what_kernels_find)
 {
     const char *more   = getenv("LIBSHPOOL_TEST_LONG");
     unsigned    rounds = (more != NULL) ? 20000 : 1500; /* of each allocator */
     uint32_t    seed   = 7;
 
-    (void)state;
     FOR_EACH_POOL(allocator) {
         unsigned ran = 0;
 
@@ -244,13 +243,12 @@ static int hold(const shpool_allocator *allocator, shpool_config want, const shp
     return 0;
 }
 
-static void test_requests_fit_in_any_order(void **state)
+UNIT_TEST(test_requests_fit_in_any_order)
 {
     static const struct { uint32_t threads, per_pool; } shapes[] = {
         { 1, 1 }, { 8, 8 }, { 33, 8 }, { 64, 32 }, { 128, 128 },
     };
 
-    (void)state;
     FOR_EACH_POOL(allocator) {
         uint32_t ran = 0;
 
@@ -268,14 +266,4 @@ static void test_requests_fit_in_any_order(void **state)
         }
         assert_true(ran > 60);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plans_are_what_kernels_find),
-        cmocka_unit_test(test_requests_fit_in_any_order),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

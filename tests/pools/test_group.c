@@ -174,9 +174,8 @@ static void run_scripts(const shpool_allocator *allocator, const char *options, 
 #define FOR_EACH_SHAPE                                                                             \
     for (size_t shape_ = 0; (shape_ < GROUP_SHAPES) && (shape = &group_shapes[shape_], 1); shape_++)
 
-static void test_scripts_of_every_scope(void **state)
+UNIT_TEST(test_scripts_of_every_scope)
 {
-    (void)state;
     FOR_EACH_SHAPE {
         FOR_EACH_POOL(allocator) {
             for (uint32_t period = 0; period < (heap_long() ? 40u : 3u); period++) {
@@ -186,9 +185,8 @@ static void test_scripts_of_every_scope(void **state)
     }
 }
 
-static void test_a_groups_request_is_counted_once(void **state)
+UNIT_TEST(test_a_groups_request_is_counted_once)
 {
-    (void)state;
     FOR_EACH_SHAPE {
         FOR_EACH_POOL(allocator) {
             run_scripts(allocator, ":stats=1", 64, SIMT_FIBERS, 2);
@@ -202,9 +200,8 @@ static int has_groups(const shpool_allocator *allocator)
     return (allocator->caps & SHPOOL_CAP_GROUP) != 0;
 }
 
-static void test_scripts_of_os_threads(void **state)
+UNIT_TEST(test_scripts_of_os_threads)
 {
-    (void)state;
     FOR_EACH_SHAPE {
         if ((shape->threads > 41u) && !heap_long()) {
             continue; /* as many OS threads take long to start */
@@ -266,9 +263,8 @@ static void others_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_other_groups_free(void **state)
+UNIT_TEST(test_other_groups_free)
 {
-    (void)state;
     FOR_EACH_SHAPE {
         FOR_EACH_POOL(allocator) {
             char option[32] = "";
@@ -329,9 +325,8 @@ static void whole_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_a_group_gets_the_whole_pool(void **state)
+UNIT_TEST(test_a_group_gets_the_whole_pool)
 {
-    (void)state;
     FOR_EACH_SHAPE {
         FOR_EACH_POOL(allocator) {
             trial_open(&t, allocator, "", shape->threads, 3000, 16);
@@ -340,21 +335,4 @@ static void test_a_group_gets_the_whole_pool(void **state)
             trial_close(&t);
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scripts_of_every_scope),
-        cmocka_unit_test(test_a_groups_request_is_counted_once),
-        cmocka_unit_test(test_scripts_of_os_threads),
-        cmocka_unit_test(test_other_groups_free),
-        cmocka_unit_test(test_a_group_gets_the_whole_pool),
-    };
-
-    if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,11 +68,10 @@ static void bad_frees_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_bad_frees_are_refused(void **state)
+UNIT_TEST(test_bad_frees_are_refused)
 {
     const group_shape *const shapes[] = { &tiles, &full, &pairs };
 
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (size_t i = 0; i < 6; i++) {
             if ((i % 2u == 0) && ((allocator->caps & SHPOOL_CAP_REFUSES) == 0)) {
@@ -224,9 +223,8 @@ static void expect_reports(const shpool_allocator *allocator, uint32_t what, uin
     assert_int_equal(t.report.leaks, groups);
 }
 
-static void test_members_that_disagree_are_reported(void **state)
+UNIT_TEST(test_members_that_disagree_are_reported)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         if ((allocator->caps & SHPOOL_CAP_CHECK) == 0) {
             continue;
@@ -244,9 +242,8 @@ static void test_members_that_disagree_are_reported(void **state)
 }
 
 /* The lanes that come together see it, or they wait for each other and the executor says so. */
-static void test_masks_that_differ(void **state)
+UNIT_TEST(test_masks_that_differ)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         shpool_status status;
 
@@ -286,11 +283,10 @@ static void block_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_a_block_that_disagrees_does_as_its_first_thread(void **state)
+UNIT_TEST(test_a_block_that_disagrees_does_as_its_first_thread)
 {
     static const uint32_t odd[] = { 5, 31, 32, 39 };
 
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (size_t i = 0; (i < 4) && ((allocator->caps & SHPOOL_CAP_CHECK) != 0); i++) {
             trial_open(&t, allocator, ":check=1", 40, 2000, 16);
@@ -323,9 +319,8 @@ static void first_warp_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_a_first_warp_that_disagrees_gets_nothing(void **state)
+UNIT_TEST(test_a_first_warp_that_disagrees_gets_nothing)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         const uint32_t aligned = (allocator->caps & SHPOOL_CAP_ALIGNED) != 0;
 
@@ -367,11 +362,10 @@ static void at_once_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_another_member_frees_at_once(void **state)
+UNIT_TEST(test_another_member_frees_at_once)
 {
     const group_shape *const shapes[] = { &tiles, &full, &of_warps, &a_block };
 
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (uint32_t i = 0; (i < 32) && (allocator->scope >= SHPOOL_SCOPE_BLOCK); i++) {
             shape = shapes[i / 2u % 4u];
@@ -425,14 +419,13 @@ static void spill_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_groups_spill(void **state)
+UNIT_TEST(test_groups_spill)
 {
     static const char *const options[] = { ":spill=native", ":spill=arena,spill_blocks=4",
                                            ":spill=native,stats=1",
                                            ":spill=arena,spill_blocks=4,check=1" };
     const group_shape *const shapes[] = { &tiles, &full, &of_warps, &a_block };
 
-    (void)state;
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
 
@@ -457,23 +450,4 @@ static void test_groups_spill(void **state)
             trial_close(&t);
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_frees_are_refused),
-        cmocka_unit_test(test_members_that_disagree_are_reported),
-        cmocka_unit_test(test_masks_that_differ),
-        cmocka_unit_test(test_a_block_that_disagrees_does_as_its_first_thread),
-        cmocka_unit_test(test_a_first_warp_that_disagrees_gets_nothing),
-        cmocka_unit_test(test_another_member_frees_at_once),
-        cmocka_unit_test(test_groups_spill),
-    };
-
-    if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,9 +42,8 @@ static void alignment_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_every_alignment_up_to_the_configured_one_and_no_other(void **state)
+UNIT_TEST(test_every_alignment_up_to_the_configured_one_and_no_other)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         if ((allocator->caps & SHPOOL_CAP_ALIGNED) == 0) {
             continue;
@@ -71,9 +70,8 @@ static void aligned_largest_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_largest_is_there_at_the_configured_alignment(void **state)
+UNIT_TEST(test_largest_is_there_at_the_configured_alignment)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (uint32_t alignment = 16; alignment <= 1024; alignment *= 2) {
             for (uint32_t each = 1; each < 5000; each += 1u + each / 3u) {
@@ -128,9 +126,8 @@ static void realloc_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_realloc_keeps_contents_moved_or_not_or_refused(void **state)
+UNIT_TEST(test_realloc_keeps_contents_moved_or_not_or_refused)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         trial_once(&t, allocator, "", 2, 1500, realloc_kernel);
         assert_int_equal(t.model.live, 0);
@@ -163,11 +160,10 @@ static void native_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_native_spills_every_request(void **state)
+UNIT_TEST(test_native_spills_every_request)
 {
     const shpool_allocator *native;
 
-    (void)state;
     if (shpool_allocator_find("native", &native) != SHPOOL_OK) {
         skip(); /* --enable-allocators left it out */
     }
@@ -188,20 +184,4 @@ static void test_native_spills_every_request(void **state)
     assert_int_equal(t.pool.shared_bytes, 0);
     trial_run(&t, native_kernel);
     trial_close(&t);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_alignment_up_to_the_configured_one_and_no_other),
-        cmocka_unit_test(test_largest_is_there_at_the_configured_alignment),
-        cmocka_unit_test(test_realloc_keeps_contents_moved_or_not_or_refused),
-        cmocka_unit_test(test_native_spills_every_request),
-    };
-
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

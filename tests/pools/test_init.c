@@ -46,9 +46,8 @@ static void empty_kernel(void *arg)
 
 /* ---- heaps that must be empty ---- */
 
-static void test_null_never_hands_out_anything(void **state)
+UNIT_TEST(test_null_never_hands_out_anything)
 {
-    (void)state;
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
 
@@ -62,9 +61,8 @@ static void test_null_never_hands_out_anything(void **state)
     }
 }
 
-static void test_zeroed_pool_gives_empty_heaps(void **state)
+UNIT_TEST(test_zeroed_pool_gives_empty_heaps)
 {
-    (void)state;
     memset(&t, 0, sizeof(t));
     heap_model_reset(&t.model);
     t.allocator            = shpool_allocator_get(0);
@@ -98,9 +96,8 @@ static void assert_refused(simt_kernel kernel, shpool_status reason, const char 
     trial_close(&t);
 }
 
-static void test_misaligned_base_gives_empty_heaps(void **state)
+UNIT_TEST(test_misaligned_base_gives_empty_heaps)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         trial_open(&t, allocator, ":stats=1", 4, 400, 128);
         t.launch.dynamic_bytes += 1024;
@@ -123,9 +120,8 @@ static void assert_bytes_refused(uint32_t bytes)
     assert_refused(empty_kernel, SHPOOL_ERR_LAUNCH, text);
 }
 
-static void test_too_little_dynamic_memory_gives_empty_heaps(void **state)
+UNIT_TEST(test_too_little_dynamic_memory_gives_empty_heaps)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         trial_open(&t, allocator, ":stats=1", 4, 400, 16);
         t.launch.dynamic_bytes -= 4;
@@ -134,9 +130,8 @@ static void test_too_little_dynamic_memory_gives_empty_heaps(void **state)
 }
 
 /* Its base is where shared memory ends, as on the GPU. */
-static void test_no_dynamic_memory_gives_empty_heaps(void **state)
+UNIT_TEST(test_no_dynamic_memory_gives_empty_heaps)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         trial_open(&t, allocator, ":stats=1", 4, 400, 16);
         t.launch.dynamic_bytes = 0;
@@ -148,9 +143,8 @@ static void test_no_dynamic_memory_gives_empty_heaps(void **state)
     }
 }
 
-static void test_more_threads_than_planned_give_empty_heaps(void **state)
+UNIT_TEST(test_more_threads_than_planned_give_empty_heaps)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         trial_open(&t, allocator, ":stats=1", 4, 400, 16);
         t.launch.block[0] = 5;
@@ -169,9 +163,8 @@ static void host_base_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_base_outside_shared_memory_gives_empty_heaps(void **state)
+UNIT_TEST(test_base_outside_shared_memory_gives_empty_heaps)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         trial_open(&t, allocator, ":stats=1", 4, 400, 16);
         assert_refused(host_base_kernel, SHPOOL_ERR_INVALID, "base is not in shared memory");
@@ -189,9 +182,8 @@ static void works_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_fewer_threads_than_planned_work(void **state)
+UNIT_TEST(test_fewer_threads_than_planned_work)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         trial_open(&t, allocator, ":stats=1", 8, 400, 16);
         t.launch.block[0] = 5;
@@ -244,11 +236,10 @@ static void two_pools_kernel(void *arg)
     heap_verify(&p->model, other.at, 4, other.tag);
 }
 
-static void test_two_pools_and_arrays_of_the_user_in_one_block(void **state)
+UNIT_TEST(test_two_pools_and_arrays_of_the_user_in_one_block)
 {
     shpool_config want = { .block_threads = 16, .payload_bytes = 16 * 128, .alignment = 256 };
 
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (size_t i = 0; i < shpool_allocator_count(); i++) {
             if (!has_pool(shpool_allocator_get(i))) {
@@ -281,9 +272,8 @@ static void static_array_kernel(void *arg)
     HEAP_EXPECT(&p->model, !trial_leads(heap) || (shpool_largest(heap) == p->pool.largest));
 }
 
-static void test_pool_in_an_array_of_the_kernel(void **state)
+UNIT_TEST(test_pool_in_an_array_of_the_kernel)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         trial_open(&t, allocator, "", 4, 400, 16);
         t.launch.dynamic_bytes = 0;
@@ -314,9 +304,8 @@ static void again_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_init_again_starts_afresh(void **state)
+UNIT_TEST(test_init_again_starts_afresh)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (uint32_t period = 0; period < 6; period++) {
             trial_open(&t, allocator, ":check=1", 6, 1200, 16);
@@ -357,9 +346,8 @@ static void sub_pool_kernel(void *arg)
     }
 }
 
-static void test_init_bytes_makes_pools_of_what_it_is_given(void **state)
+UNIT_TEST(test_init_bytes_makes_pools_of_what_it_is_given)
 {
-    (void)state;
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
 
@@ -421,9 +409,8 @@ static void nested_kernel(void *arg)
     trial_expect_fresh(p, outer);
 }
 
-static void test_pools_inside_an_allocation(void **state)
+UNIT_TEST(test_pools_inside_an_allocation)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (uint32_t period = 0; period < 6; period++) {
             trial_open(&t, allocator, "", 8, 3u * NESTED_BYTES, 16);
@@ -435,9 +422,8 @@ static void test_pools_inside_an_allocation(void **state)
     }
 }
 
-static void test_init_bytes_of_a_pool_with_stats_gives_empty_heaps(void **state)
+UNIT_TEST(test_init_bytes_of_a_pool_with_stats_gives_empty_heaps)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         trial_open(&t, allocator, ":stats=1", 4, 400, 64);
         t.launch.dynamic_bytes = 1024u + 6000u;
@@ -446,30 +432,4 @@ static void test_init_bytes_of_a_pool_with_stats_gives_empty_heaps(void **state)
         assert_int_equal(t.steps, 0);
         trial_close(&t);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_null_never_hands_out_anything),
-        cmocka_unit_test(test_zeroed_pool_gives_empty_heaps),
-        cmocka_unit_test(test_misaligned_base_gives_empty_heaps),
-        cmocka_unit_test(test_too_little_dynamic_memory_gives_empty_heaps),
-        cmocka_unit_test(test_no_dynamic_memory_gives_empty_heaps),
-        cmocka_unit_test(test_more_threads_than_planned_give_empty_heaps),
-        cmocka_unit_test(test_base_outside_shared_memory_gives_empty_heaps),
-        cmocka_unit_test(test_fewer_threads_than_planned_work),
-        cmocka_unit_test(test_two_pools_and_arrays_of_the_user_in_one_block),
-        cmocka_unit_test(test_pool_in_an_array_of_the_kernel),
-        cmocka_unit_test(test_init_again_starts_afresh),
-        cmocka_unit_test(test_init_bytes_makes_pools_of_what_it_is_given),
-        cmocka_unit_test(test_pools_inside_an_allocation),
-        cmocka_unit_test(test_init_bytes_of_a_pool_with_stats_gives_empty_heaps),
-    };
-
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -92,9 +92,8 @@ static int is_batched(const shpool_allocator *allocator)
     return strncmp(allocator->name, "warp_", 5) == 0;
 }
 
-static void test_every_schedule_of_two_threads(void **state)
+UNIT_TEST(test_every_schedule_of_two_threads)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         if (is_batched(allocator)) {
             explore(allocator, pair_kernel, 2, 1);
@@ -105,9 +104,8 @@ static void test_every_schedule_of_two_threads(void **state)
     }
 }
 
-static void test_every_schedule_of_three_threads(void **state)
+UNIT_TEST(test_every_schedule_of_three_threads)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         if (!is_batched(allocator)) { /* three such: not in a day; seeds below have whole warps */
             explore(allocator, pair_kernel, 3, 1);
@@ -116,9 +114,8 @@ static void test_every_schedule_of_three_threads(void **state)
 }
 
 /* Groups of every size in a block of 70: also one that spans warps, and a short last one. */
-static void test_groups_of_every_size(void **state)
+UNIT_TEST(test_groups_of_every_size)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         for (uint32_t group = 1; group <= 70; group++) {
             shpool_config want = { .block_threads = 70, .threads_per_pool = group };
@@ -156,9 +153,8 @@ static void twice_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_double_frees_of_a_batch(void **state)
+UNIT_TEST(test_double_frees_of_a_batch)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         if (is_batched(allocator)) {
             trial_once(&t, allocator, ":threads_per_pool=8", 24, 800, twice_kernel);
@@ -189,11 +185,10 @@ static void hand_over_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_others_of_the_group_free(void **state)
+UNIT_TEST(test_others_of_the_group_free)
 {
     static const char *const options[] = { ":threads_per_pool=%u", ":threads_per_pool=%u,check=1" };
 
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         for (uint32_t i = 0; i < 60; i++) {
             char     option[64];
@@ -210,9 +205,8 @@ static void test_others_of_the_group_free(void **state)
 }
 
 /* One OS thread per GPU thread: what ThreadSanitizer is for. */
-static void test_groups_of_os_threads(void **state)
+UNIT_TEST(test_groups_of_os_threads)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         for (unsigned round = 0; round < 5; round++) {
             trial_open(&t, allocator, ":threads_per_pool=24", 24,
@@ -223,21 +217,4 @@ static void test_groups_of_os_threads(void **state)
             trial_close(&t);
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_schedule_of_two_threads),
-        cmocka_unit_test(test_every_schedule_of_three_threads),
-        cmocka_unit_test(test_groups_of_every_size),
-        cmocka_unit_test(test_double_frees_of_a_batch),
-        cmocka_unit_test(test_others_of_the_group_free),
-        cmocka_unit_test(test_groups_of_os_threads),
-    };
-
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,9 +22,8 @@ static void wrong_pool_kernel(void *arg)
     HEAP_EXPECT(&p->model, shpool_malloc(heap, 1) == NULL);
 }
 
-static void test_an_inline_kernel_refuses_a_pool_of_another_allocator(void **state)
+UNIT_TEST(test_an_inline_kernel_refuses_a_pool_of_another_allocator)
 {
-    (void)state;
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         trial_once(&t, shpool_allocator_get(i), "", 4, 4000, wrong_pool_kernel);
     }
@@ -86,11 +85,10 @@ static void realloc_kernel(void *arg)
     }
 }
 
-static void test_realloc_of_no_allocation_changes_nothing(void **state)
+UNIT_TEST(test_realloc_of_no_allocation_changes_nothing)
 {
     static const char *const options[] = { "", ":check=1" };
 
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (unsigned i = 0; i < 2; i++) {
             trial_open(&t, allocator, options[i], 1, 4000, 16);
@@ -132,9 +130,8 @@ static void peak_kernel(void *arg)
     table->fini(view);
 }
 
-static void test_peak_is_what_was_live_at_once(void **state)
+UNIT_TEST(test_peak_is_what_was_live_at_once)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         if (allocator->scope == SHPOOL_SCOPE_THREAD) {
             continue;
@@ -163,11 +160,10 @@ static void too_much_kernel(void *arg)
     HEAP_EXPECT(&p->model, shpool_malloc(heap, 1) == NULL);
 }
 
-static void test_sub_pools_beyond_the_launch_are_empty(void **state)
+UNIT_TEST(test_sub_pools_beyond_the_launch_are_empty)
 {
     const shpool_allocator *bitmap;
 
-    (void)state;
     if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
         skip();
     }
@@ -192,11 +188,10 @@ static void leaver_kernel(void *arg)
     shpool_fini(shpool_init(&p->pool, simt_from_shared(simt_dynamic_base())));
 }
 
-static void test_a_thread_that_leaves_before_init_is_named(void **state)
+UNIT_TEST(test_a_thread_that_leaves_before_init_is_named)
 {
     const shpool_allocator *bitmap;
 
-    (void)state;
     if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
         skip();
     }
@@ -225,11 +220,10 @@ static void half_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_a_warp_that_is_not_whole_waits_for_the_rest(void **state)
+UNIT_TEST(test_a_warp_that_is_not_whole_waits_for_the_rest)
 {
     const shpool_allocator *bitmap;
 
-    (void)state;
     if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
         skip();
     }
@@ -243,18 +237,4 @@ static void test_a_warp_that_is_not_whole_waits_for_the_rest(void **state)
     t.number = 1; /* the cure: the mask of those that are there */
     trial_run(&t, half_kernel);
     trial_close(&t);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_an_inline_kernel_refuses_a_pool_of_another_allocator),
-        cmocka_unit_test(test_realloc_of_no_allocation_changes_nothing),
-        cmocka_unit_test(test_peak_is_what_was_live_at_once),
-        cmocka_unit_test(test_sub_pools_beyond_the_launch_are_empty),
-        cmocka_unit_test(test_a_thread_that_leaves_before_init_is_named),
-        cmocka_unit_test(test_a_warp_that_is_not_whole_waits_for_the_rest),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

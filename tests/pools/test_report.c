@@ -55,9 +55,8 @@ static void counters_kernel(void *arg)
 }
 
 /* Without switches inside calls, so that the model's peak is the real one. */
-static void test_counters_match_the_model(void **state)
+UNIT_TEST(test_counters_match_the_model)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (uint32_t seed = 1; seed < 20; seed++) {
             trial_open(&t, allocator, ":stats=1", 5,
@@ -88,9 +87,8 @@ static void test_counters_match_the_model(void **state)
 }
 
 /* Other threads in the middle of malloc and free: sums are exact, the peak is bounded. */
-static void test_counters_of_threads_that_interleave(void **state)
+UNIT_TEST(test_counters_of_threads_that_interleave)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (uint32_t seed = 1; seed < 10; seed++) {
             trial_open(&t, allocator, ":check=1", 9, 2000, 16);
@@ -167,9 +165,8 @@ static void bad_free_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_bad_frees_are_refused_and_described(void **state)
+UNIT_TEST(test_bad_frees_are_refused_and_described)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         if ((allocator->caps & SHPOOL_CAP_CHECK) == 0) {
             continue;
@@ -192,9 +189,8 @@ static void test_bad_frees_are_refused_and_described(void **state)
     }
 }
 
-static void test_bad_frees_are_refused_without_check_where_the_caps_say_so(void **state)
+UNIT_TEST(test_bad_frees_are_refused_without_check_where_the_caps_say_so)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         if ((allocator->caps & SHPOOL_CAP_REFUSES) != 0) {
             trial_open(&t, allocator, "", 3, 1000, 16);
@@ -218,9 +214,8 @@ static void many_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_bad_frees_beyond_the_slots_are_counted(void **state)
+UNIT_TEST(test_bad_frees_beyond_the_slots_are_counted)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         trial_once(&t, allocator, ":check=1", 10, 400, many_kernel);
         assert_int_equal(t.report.bad_frees, 50);
@@ -252,9 +247,8 @@ static void forged_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_interior_pointers_are_found_whatever_the_payload_holds(void **state)
+UNIT_TEST(test_interior_pointers_are_found_whatever_the_payload_holds)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         trial_once(&t, allocator, ":check=1", 1, 600, forged_kernel);
         assert_int_equal(t.report.bad_frees, 7 * 14);
@@ -280,9 +274,8 @@ static void stale_realloc_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_realloc_of_an_interior_pointer_harms_nobody_in_checked_mode(void **state)
+UNIT_TEST(test_realloc_of_an_interior_pointer_harms_nobody_in_checked_mode)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         trial_once(&t, allocator, ":check=1", 1, 600, stale_realloc_kernel);
         assert_int_equal(t.report.bad_frees, 1);
@@ -382,12 +375,11 @@ static void expect_refused(const shpool_allocator *allocator, const char *option
                      refused ? SHPOOL_ERR_ALIGNMENT : SHPOOL_OK);
 }
 
-static void test_every_failed_request_is_counted_and_has_a_reason(void **state)
+UNIT_TEST(test_every_failed_request_is_counted_and_has_a_reason)
 {
     static const char *const options[] = { ":stats=1", ":check=1" };
     const size_t             n         = CALL_COUNT;
 
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (size_t i = 0; i < 2u * n * (sizeof(causes) / sizeof(causes[0])); i++) {
             asked = (uint32_t)(i / 2u % n);
@@ -408,24 +400,4 @@ static void test_every_failed_request_is_counted_and_has_a_reason(void **state)
             trial_close(&t);
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counters_match_the_model),
-        cmocka_unit_test(test_counters_of_threads_that_interleave),
-        cmocka_unit_test(test_bad_frees_are_refused_and_described),
-        cmocka_unit_test(test_bad_frees_are_refused_without_check_where_the_caps_say_so),
-        cmocka_unit_test(test_bad_frees_beyond_the_slots_are_counted),
-        cmocka_unit_test(test_interior_pointers_are_found_whatever_the_payload_holds),
-        cmocka_unit_test(test_realloc_of_an_interior_pointer_harms_nobody_in_checked_mode),
-        cmocka_unit_test(test_every_failed_request_is_counted_and_has_a_reason),
-    };
-
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -68,12 +68,11 @@ static int register_fakes(void **state)
              (shpool_register(&neither) != SHPOOL_OK));
 }
 
-static void test_plain_pool_has_the_plain_table_and_no_report(void **state)
+UNIT_TEST(test_plain_pool_has_the_plain_table_and_no_report)
 {
     shpool_report_data report;
     shpool_pool pool;
 
-    (void)state;
     assert_int_equal(shpool_simt_open("s_both", &want, &pool), SHPOOL_OK);
     assert_ptr_equal(pool.table, &tables[0]);
     assert_true(pool.allocate == fake_malloc);
@@ -87,13 +86,12 @@ static void test_plain_pool_has_the_plain_table_and_no_report(void **state)
     assert_true(is_zeroed(&pool, sizeof(pool)));
 }
 
-static void test_instrumented_pool_has_a_report(void **state)
+UNIT_TEST(test_instrumented_pool_has_a_report)
 {
     shpool_report_data report;
     shpool_report_data *live;
     shpool_pool pool;
 
-    (void)state;
     assert_int_equal(shpool_simt_open("s_both:stats=1", &want, &pool), SHPOOL_OK);
     assert_ptr_equal(pool.table, &tables[1]);
     assert_int_equal(shpool_simt_report(&pool, &report), SHPOOL_OK);
@@ -111,11 +109,10 @@ static void test_instrumented_pool_has_a_report(void **state)
     assert_true(is_zeroed(&pool, sizeof(pool)));
 }
 
-static void test_failures_zero_the_pool(void **state)
+UNIT_TEST(test_failures_zero_the_pool)
 {
     shpool_pool pool;
 
-    (void)state;
     memset(&pool, 0xff, sizeof(pool));
     assert_int_equal(shpool_simt_open("s_neither", &want, &pool), SHPOOL_ERR_UNSUPPORTED);
     assert_true(is_zeroed(&pool, sizeof(pool)));
@@ -128,12 +125,11 @@ static void test_failures_zero_the_pool(void **state)
     assert_int_equal(shpool_simt_open("s_both", &want, NULL), SHPOOL_ERR_INVALID);
 }
 
-static void test_null_and_zeroed_pools(void **state)
+UNIT_TEST(test_null_and_zeroed_pools)
 {
     shpool_pool pool = { 0 };
     shpool_report_data report;
 
-    (void)state;
     shpool_simt_close(NULL);
     shpool_simt_close(&pool);
     shpool_simt_close(&pool);
@@ -149,12 +145,11 @@ static void listen(shpool_level level, const char *text, void *user)
     }
 }
 
-static void test_open_tells_allocator_and_geometry(void **state)
+UNIT_TEST(test_open_tells_allocator_and_geometry)
 {
     char text[512] = "";
     shpool_pool pool;
 
-    (void)state;
     shpool_set_message_handler(listen, text);
     assert_int_equal(shpool_simt_open("s_both", &want, &pool), SHPOOL_OK);
     assert_non_null(strstr(text, "s_both"));
@@ -162,16 +157,4 @@ static void test_open_tells_allocator_and_geometry(void **state)
     shpool_simt_close(&pool);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_plain_pool_has_the_plain_table_and_no_report,
-                               clear_environment),
-        cmocka_unit_test_setup(test_instrumented_pool_has_a_report, clear_environment),
-        cmocka_unit_test_setup(test_failures_zero_the_pool, clear_environment),
-        cmocka_unit_test_setup(test_null_and_zeroed_pools, clear_environment),
-        cmocka_unit_test_setup(test_open_tells_allocator_and_geometry, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, register_fakes, NULL);
-}
+UNIT_GROUP(register_fakes, NULL)

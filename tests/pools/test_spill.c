@@ -101,32 +101,28 @@ static void run_scripts(uint32_t policy, const char *options, simt_engine engine
     }
 }
 
-static void test_scripts_that_spill_to_slots(void **state)
+UNIT_TEST(test_scripts_that_spill_to_slots)
 {
-    (void)state;
     run_scripts(SHPOOL_SPILL_ARENA, ":spill=arena,spill_bytes=16K", SIMT_FIBERS);
     run_scripts(SHPOOL_SPILL_ARENA, ":spill=arena,spill_bytes=5K,stats=1", SIMT_FIBERS);
 }
 
-static void test_scripts_that_spill_to_the_native_heap(void **state)
+UNIT_TEST(test_scripts_that_spill_to_the_native_heap)
 {
-    (void)state;
     run_scripts(SHPOOL_SPILL_NATIVE, ":spill=native", SIMT_FIBERS);
     run_scripts(SHPOOL_SPILL_NATIVE, ":spill=native,stats=1", SIMT_FIBERS);
 }
 
-static void test_scripts_that_fill_their_slot_first(void **state)
+UNIT_TEST(test_scripts_that_fill_their_slot_first)
 {
-    (void)state;
     run_scripts(SHPOOL_SPILL_ARENA | SHPOOL_SPILL_NATIVE, ":spill=arena+native,spill_bytes=1K",
                 SIMT_FIBERS);
     run_scripts(SHPOOL_SPILL_ARENA | SHPOOL_SPILL_NATIVE,
                 ":spill=arena+native,spill_bytes=1K,check=1,stats=1", SIMT_FIBERS);
 }
 
-static void test_scripts_of_parallel_threads(void **state)
+UNIT_TEST(test_scripts_of_parallel_threads)
 {
-    (void)state;
     run_scripts(SHPOOL_SPILL_ARENA | SHPOOL_SPILL_NATIVE, ":spill=arena+native,spill_bytes=2K",
                 SIMT_THREADS);
 }
@@ -172,12 +168,11 @@ static void slot_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_a_slot_is_used_to_its_last_granule(void **state)
+UNIT_TEST(test_a_slot_is_used_to_its_last_granule)
 {
     static const uint32_t kib[] = { 1, 2, 7, 64, 65, 100, 3000 };
     char options[64];
 
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (size_t i = 0; (i < sizeof(kib) / sizeof(kib[0])) &&
                            (allocator->scope != SHPOOL_SCOPE_CLUSTER); i++) {
@@ -236,9 +231,8 @@ static void refused_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_a_refusal_is_quick_until_a_free(void **state)
+UNIT_TEST(test_a_refusal_is_quick_until_a_free)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (uint32_t seed = 1; (seed <= 8) && (allocator->scope != SHPOOL_SCOPE_CLUSTER); seed++) {
             trial_open(&t, allocator,
@@ -274,9 +268,8 @@ static void exhausted_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_both_levels_exhausted(void **state)
+UNIT_TEST(test_both_levels_exhausted)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         if (allocator->scope == SHPOOL_SCOPE_CLUSTER) {
             continue;
@@ -312,12 +305,11 @@ static void bad_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_bad_frees_of_spilled_memory_are_refused(void **state)
+UNIT_TEST(test_bad_frees_of_spilled_memory_are_refused)
 {
     static const char *const options[] = { ":spill=arena,check=1", ":spill=arena+native,check=1",
                                            ":spill=arena+native" };
 
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (size_t o = 0; (o < 3) && (allocator->scope != SHPOOL_SCOPE_CLUSTER); o++) {
             trial_open(&t, allocator, options[o], 1, 400, 16);
@@ -347,11 +339,10 @@ static void greedy_kernel(void *arg)
     }
 }
 
-static void test_slots_come_back_in_fini(void **state)
+UNIT_TEST(test_slots_come_back_in_fini)
 {
     const shpool_allocator *bitmap;
 
-    (void)state;
     if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
         skip();
     }
@@ -396,9 +387,8 @@ static void low_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_a_pool_at_address_0_is_like_any_other(void **state)
+UNIT_TEST(test_a_pool_at_address_0_is_like_any_other)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         trial_open(&t, allocator, "", 1, 400, 16);
         t.launch.from_zero = 1;
@@ -428,13 +418,12 @@ static shpool_status plan(const char *spec, shpool_pool *pool)
     return shpool_plan(spec, &want, pool);
 }
 
-static void test_the_plan_tells_what_a_spill_option_needs(void **state)
+UNIT_TEST(test_the_plan_tells_what_a_spill_option_needs)
 {
     shpool_pool none, pool;
     const char *name = shpool_allocator_get(0)->name;
     char        spec[96];
 
-    (void)state;
     assert_int_equal(plan(name, &none), SHPOOL_OK);
     assert_int_equal(none.area_bytes, 0);
     assert_int_equal(none.spill_bytes, 0);
@@ -469,36 +458,11 @@ static void test_the_plan_tells_what_a_spill_option_needs(void **state)
     assert_int_equal(plan(spec, &pool), SHPOOL_ERR_SPEC);
 }
 
-static void test_a_policy_that_is_none(void **state)
+UNIT_TEST(test_a_policy_that_is_none)
 {
     shpool_config want = { .block_threads = 1, .payload_bytes = 64, .spill = 4 };
     shpool_pool   pool;
 
-    (void)state;
     assert_int_equal(shpool_plan(NULL, &want, &pool), SHPOOL_ERR_INVALID);
     assert_non_null(strstr(shpool_last_error(), "spill is 4"));
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_scripts_that_spill_to_slots),
-        cmocka_unit_test(test_scripts_that_spill_to_the_native_heap),
-        cmocka_unit_test(test_scripts_that_fill_their_slot_first),
-        cmocka_unit_test(test_scripts_of_parallel_threads),
-        cmocka_unit_test(test_a_slot_is_used_to_its_last_granule),
-        cmocka_unit_test(test_a_refusal_is_quick_until_a_free),
-        cmocka_unit_test(test_both_levels_exhausted),
-        cmocka_unit_test(test_bad_frees_of_spilled_memory_are_refused),
-        cmocka_unit_test(test_slots_come_back_in_fini),
-        cmocka_unit_test(test_a_pool_at_address_0_is_like_any_other),
-        cmocka_unit_test(test_the_plan_tells_what_a_spill_option_needs),
-        cmocka_unit_test(test_a_policy_that_is_none),
-    };
-
-    if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

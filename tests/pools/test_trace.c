@@ -4,194 +4,309 @@
 
 static const shpool_config small = { .block_threads = 2, .payload_bytes = 2048 };
 
-/* ---- a script, and its lines ---- */
+/* ---- scenes: operations one after another, each of a thread, of lanes or of the block ---- */
 
-static void script(void *arg)
+typedef enum what {
+    MALLOC, REFUSED, /* ->slot; REFUSED: there is no room */
+    FREE, INSIDE,    /* of the slot; INSIDE: 16 bytes after its start, which is refused */
+    REALLOC, RESIZE, /* the slot; RESIZE: in place */
+    WAIT,            /* `alignment` attempts in vain, of which `site` are in the file */
+    MARK, RELEASE
+} what;
+
+typedef struct operation {
+    uint32_t warp, lanes; /* lanes 0: the block */
+    what     what;
+    uint32_t slot, bytes, alignment, site;
+} operation;
+
+#define THREAD(_rank) (_rank) / SIMT_WARP, 1u << (_rank) % SIMT_WARP
+#define BLOCK         0, 0
+#define WHOLE         0xffffffffu /* bytes: the largest request */
+
+typedef struct scene {
+    const char      *allocator; /* NULL: each that serves and frees for groups, and checked */
+    const char      *options;
+    shpool_config    want;
+    const operation *operations;
+    size_t           count;
+    const char      *texts[2]; /* what the file has besides */
+} scene;
+
+static const scene *played;
+static void        *slots[4];
+
+/* The group of an operation, as the file has it: the first thread, and how many more. */
+static const char *who_of(const operation *o, char text[24])
 {
-    trace_trial *t = arg;
-    shpool_heap heap = trace_init(t);
-    static void *handed;
+    const uint32_t first = (o->lanes != 0) ? o->warp * SIMT_WARP + shpool_first_lane(o->lanes) : 0;
+    const uint32_t more = ((o->lanes != 0) ? simt_popc(o->lanes) : simt_block_threads()) - 1u;
 
-    if (simt_thread_rank() == 0) {
-        void *a = log_malloc(t, heap, 100, 16, 7);
-        void *b = log_malloc(t, heap, 1, 16, 0);
+    (void)snprintf(text, 24, (more != 0) ? "%u+%u" : "%u", first, more);
+    return text;
+}
 
-        handed = log_malloc(t, heap, 40, 64, 0);
-        log_free(t, heap, a, 9);
-        a = log_malloc(t, heap, 5000, 16, 0);
-        if (a != NULL) {
-            LOG(t, "5000 of 2048 bytes\n");
+static const char *place_of(const trace_trial *t, const void *ptr, char text[24])
+{
+    if (shpool_is_shared(ptr)) {
+        (void)snprintf(text, 24, "0x%x",
+                       simt_to_shared(ptr) - shpool_aligned_start(&t->pool, simt_dynamic_base()) -
+                           t->pool.area_bytes);
+    } else {
+        (void)snprintf(text, 24, "g0x%llx", (unsigned long long)(size_t)ptr);
+    }
+    return text;
+}
+
+static uint32_t bytes_of(const trace_trial *t, const operation *o)
+{
+    return (o->bytes == WHOLE) ? t->pool.largest : o->bytes;
+}
+
+static void *call(trace_trial *t, shpool_heap heap, const operation *o)
+{
+    const uint32_t bytes = bytes_of(t, o);
+    const int alone = (o->lanes & (o->lanes - 1u)) == 0;
+
+    if (o->what == WAIT) {
+        return (o->lanes == 0) ? shpool_malloc_wait_block(heap, bytes, o->alignment)
+               : alone         ? shpool_malloc_wait(heap, bytes, o->alignment)
+                               : shpool_malloc_wait_lanes(heap, o->lanes, bytes, o->alignment);
+    }
+    if ((o->what == REALLOC) || (o->what == RESIZE)) {
+        return alone ? shpool_realloc(heap, slots[o->slot], bytes)
+                     : shpool_realloc_lanes(heap, o->lanes, slots[o->slot], bytes);
+    }
+    return (o->lanes == 0)        ? shpool_malloc_block(heap, bytes)
+           : !alone               ? shpool_malloc_lanes_at(heap, o->lanes, bytes, o->site)
+           : (o->alignment == 16) ? shpool_malloc_at(heap, bytes, o->site)
+                                  : shpool_aligned_malloc(heap, o->alignment, bytes);
+}
+
+static uint32_t call_free(shpool_heap heap, const operation *o, void *ptr)
+{
+    if (o->lanes == 0) {
+        shpool_free_block(heap, ptr);
+        return SHPOOL_FREE_OK;
+    }
+    return ((o->lanes & (o->lanes - 1u)) == 0) ? shpool_free_at(heap, ptr, o->site)
+                                               : shpool_free_lanes_at(heap, o->lanes, ptr, o->site);
+}
+
+/* The first thread's: the lines of an operation that returned `now`, or of a free. */
+static void note(trace_trial *t, shpool_heap heap, const operation *o, void *now, uint32_t reason)
+{
+    char who[24], place[24], old[24];
+    const uint32_t bytes = bytes_of(t, o);
+    void *ptr = slots[o->slot];
+
+    (void)who_of(o, who);
+    (void)place_of(t, now, place);
+    switch (o->what) {
+    case MALLOC:
+    case REALLOC:
+    case RESIZE:
+        slots[o->slot] = now;
+        if ((o->what != MALLOC) && (now == ptr)) {
+            LOG(t, "r %s %s %u %zu\n", who, place, bytes, shpool_usable_size(heap, now));
+            break;
         }
-        log_free(t, heap, b, 0);
-        log_free(t, heap, (char *)handed + 16, 3); /* refused */
+        LOG(t, "m %s %s %u %zu %u %u\n", who, place, bytes, shpool_usable_size(heap, now),
+            o->alignment, o->site);
+        if (o->what == REALLOC) {
+            LOG(t, "f %s %s 0 0\n", who, place_of(t, ptr, old));
+        }
+        break;
+    case REFUSED:
+        LOG(t, "m %s - %u 0 %u %u\n%s", who, bytes, o->alignment, o->site,
+            (now != NULL) ? "not refused\n" : "");
+        break;
+    case WAIT:
+        for (uint32_t i = 0; i < o->site; i++) {
+            LOG(t, "w %s - %u 0 16 0\n%s", who, bytes, (now != NULL) ? "not refused\n" : "");
+        }
+        break;
+    default: /* a refused free does not reach a checked pool: it is in the report */
+        if ((o->what == FREE) || ((t->pool.flags & SHPOOL_FLAG_CHECK) == 0)) {
+            LOG(t, "f %s %s %u %u\n", who, place, reason, o->site);
+        }
+        break;
     }
-    simt_barrier();
-    if (simt_thread_rank() == 1) {
-        log_free(t, heap, handed, 0);
+}
+
+static void do_one(trace_trial *t, shpool_heap heap, const operation *o)
+{
+    static uint32_t mark;
+    uint32_t reason = SHPOOL_FREE_OK;
+    void *ptr = slots[o->slot];
+
+    if (o->what == MARK) {
+        mark = shpool_mark(heap);
+        LOG(t, "k %u %u\n", simt_thread_rank(), mark);
+        return;
     }
-    shpool_fini(heap);
+    if (o->what == RELEASE) {
+        (void)shpool_release(heap, mark);
+        LOG(t, "l %u %u\n", simt_thread_rank(), mark);
+        return;
+    }
+    if ((o->what == FREE) || (o->what == INSIDE)) {
+        ptr = (char *)ptr + ((o->what == INSIDE) ? 16 : 0);
+        reason = call_free(heap, o, ptr);
+        if ((reason == SHPOOL_FREE_OK) != (o->what == FREE)) {
+            LOG(t, "a free has the reason %u\n", reason);
+        }
+    } else {
+        ptr = call(t, heap, o);
+    }
+    if (simt_thread_rank() == ((o->lanes != 0) ? o->warp * SIMT_WARP + shpool_first_lane(o->lanes)
+                                               : 0u)) {
+        note(t, heap, o, ptr, reason);
+    }
 }
 
-static void test_the_file_has_what_was_done(void **state)
-{
-    trace_trial *t = *state;
-    shpool_config want = small;
-    char expected[(1 << 16) + 64];
-    char *text;
-
-    want.alignment = 64;
-    trace_open(t, "bitmap", "", &want);
-    trace_run(t, script);
-    assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
-    text = trace_text(t->path);
-    assert_memory_equal(text, "shpool-trace 2\n", 15);
-    assert_non_null(strstr(text, "\nallocator bitmap\nblock_threads 2\nthreads_per_pool 2\npools 1"
-                                 "\npool_bytes "));
-    assert_non_null(strstr(text, "\nalignment 64\ncheck 0\nspill 0\nblock 0 launch "));
-    (void)snprintf(expected, sizeof(expected), "records 8 dropped 0\n%send 1\n", t->log);
-    assert_string_equal(strstr(text, "records "), expected);
-    free(text);
-}
-
-/* With check=1 the places are those that callers have. */
-static void test_checked_pools_record_what_callers_have(void **state)
-{
-    trace_trial *t = *state;
-    shpool_config want = small;
-    char *text;
-
-    want.alignment = 64;
-    trace_open(t, "warp_first_fit", ",check=1", &want);
-    trace_run(t, script);
-    assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
-    text = trace_text(t->path);
-    assert_non_null(strstr(text, "\ncheck 1\n"));
-    /* the refused free never reached the pool, and is in the report */
-    *strstr(t->log + 1, "f 0 ") = '\0';
-    assert_memory_equal(strchr(trace_records(text), '\n') + 1, t->log, strlen(t->log));
-    free(text);
-}
-
-/* ---- resizing, waiting, marks, spilling ---- */
-
-static void resize(void *arg)
+static void play(void *arg)
 {
     trace_trial *t = arg;
     shpool_heap heap = trace_init(t);
-    char *ptr = log_malloc(t, heap, 64, 16, 0);
-    char *same;
 
-    same = shpool_realloc(heap, ptr, 300); /* no block follows it */
-    LOG(t, "r 0 0x%x 300 %zu\n", place_of(t, ptr), shpool_usable_size(heap, same));
-    same = shpool_realloc(heap, same, 16);
-    LOG(t, "r 0 0x%x 16 %zu\n", place_of(t, ptr), shpool_usable_size(heap, same));
-    if (same != ptr) {
-        LOG(t, "moved\n");
+    for (const operation *o = played->operations; o < played->operations + played->count; o++) {
+        if ((o->lanes == 0) ||
+            ((simt_warp() == o->warp) && (((o->lanes >> simt_lane()) & 1u) != 0))) {
+            do_one(t, heap, o);
+        }
+        simt_barrier();
     }
-    if (shpool_malloc_wait(heap, 2048, 3) != NULL) {
-        LOG(t, "2048 of 2032 bytes\n");
-    }
-    LOG(t, "w 0 - 2048 0 16 0\n"); /* nobody else could free */
-    log_free(t, heap, same, 0);
     shpool_fini(heap);
 }
 
-static void test_resizes_and_waits(void **state)
+static const operation two_threads[] = {
+    { THREAD(0), MALLOC, 0, 100, 16, 7 }, { THREAD(0), MALLOC, 1, 1, 16, 0 },
+    { THREAD(0), MALLOC, 2, 40, 64, 0 },  { THREAD(0), FREE, 0, 0, 0, 9 },
+    { THREAD(0), REFUSED, 0, 5000, 16, 0 }, { THREAD(0), FREE, 1, 0, 0, 0 },
+    { THREAD(0), INSIDE, 2, 0, 0, 3 },    { THREAD(1), FREE, 2, 0, 0, 0 },
+};
+static const operation resizes[] = {
+    { THREAD(0), MALLOC, 0, 64, 16, 0 },  { THREAD(0), RESIZE, 0, 300, 16, 0 },
+    { THREAD(0), RESIZE, 0, 16, 16, 0 },  { THREAD(0), WAIT, 1, 2048, 3, 1 }, /* nobody frees */
+    { THREAD(0), FREE, 0, 0, 0, 0 },
+};
+static const operation marks[] = {
+    { THREAD(0), MALLOC, 0, 32, 16, 0 },  { THREAD(0), MARK, 0, 0, 0, 0 },
+    { THREAD(0), MALLOC, 1, 48, 16, 0 },  { THREAD(0), RELEASE, 0, 0, 0, 0 },
+};
+static const operation mark_of_nothing[] = {
+    { THREAD(0), MARK, 0, 0, 0, 0 },      { THREAD(0), MALLOC, 0, 32, 16, 0 },
+    { THREAD(0), RELEASE, 0, 0, 0, 0 },
+};
+static const operation spills[] = {
+    { THREAD(0), MALLOC, 0, 5000, 16, 0 }, { THREAD(0), FREE, 0, 0, 0, 0 },
+};
+static const operation waits_for_a_slot[] = {
+    { THREAD(0), MALLOC, 0, 5000, 16, 0 }, { THREAD(0), WAIT, 1, 100, 2, 2 },
+    { THREAD(0), FREE, 0, 0, 0, 0 },
+};
+/* a warp, a tile of 8 lanes, two lanes apart, a warp of 8 threads, one lane */
+static const operation groups[] = {
+    { 0, ~0u, MALLOC, 0, 200, 16, 7 },      { 0, ~0u, FREE, 0, 0, 0, 9 },
+    { 1, 0xff00u, MALLOC, 0, 64, 16, 0 },   { 1, 0xff00u, REALLOC, 0, 16, 16, 0 },
+    { 1, 0xff00u, REALLOC, 0, 60, 16, 0 },  { 1, 0xff00u, MALLOC, 1, 32, 16, 0 }, /* in the way */
+    { 1, 0xff00u, REALLOC, 0, 1000, 16, 0 }, { 1, 0xff00u, FREE, 0, 0, 0, 0 },
+    { 1, 0x40000008u, MALLOC, 0, 48, 16, 0 }, { 2, 0xffu, MALLOC, 1, 80, 16, 0 },
+    { 2, 0xffu, FREE, 1, 0, 0, 0 },         { THREAD(33), MALLOC, 1, 100, 16, 0 },
+};
+static const operation of_the_block[] = {
+    { BLOCK, MALLOC, 0, 3000, 16, 0 },      { BLOCK, FREE, 0, 0, 0, 0 },
+    { BLOCK, MALLOC, 1, 500, 16, 0 },       { BLOCK, WAIT, 2, WHOLE, 2, 2 },
+    { 1, ~0u, FREE, 1, 0, 0, 0 },
+};
+static const operation one_of_the_block[] = { { BLOCK, MALLOC, 0, 100, 16, 0 } };
+static const operation group_waits[] = {
+    { 0, 0xff000000u, MALLOC, 0, 16, 16, 0 }, { 0, 0xff000000u, WAIT, 1, WHOLE, 3, 3 },
+};
+static const operation group_spills[] = {
+    { 1, ~0u, MALLOC, 0, 30000, 16, 0 },    { 1, ~0u, FREE, 0, 0, 0, 0 },
+};
+
+#define OPS(_of)           _of, SHPOOL_ARRAY_COUNT(_of)
+#define THREADS(_n)        { .block_threads = _n, .payload_bytes = 2048 }
+#define ALIGNED            { .block_threads = 2, .payload_bytes = 2048, .alignment = 64 }
+/* the third warp has 8 threads; one pool, also of scope group */
+#define WARPS              { .block_threads = 72, .payload_bytes = 16384, .threads_per_pool = 72 }
+
+static const scene scenes[] = {
+    { "bitmap", "", ALIGNED, OPS(two_threads),
+      { "\nallocator bitmap\nblock_threads 2\nthreads_per_pool 2\npools 1\npool_bytes ",
+        "\nalignment 64\ncheck 0\nspill 0\nblock 0 launch " } },
+    { "warp_first_fit", ",check=1", ALIGNED, OPS(two_threads), { "\ncheck 1\n", "" } },
+    { "bitmap", "", THREADS(1), OPS(resizes), { "", "" } },
+    { "arena", "", THREADS(1), OPS(marks), { "", "" } },
+    { "arena", "", THREADS(1), OPS(mark_of_nothing), { "\nk 0 0\n", "\nl 0 0\n" } },
+    { "bitmap", ",spill=native", THREADS(1), OPS(spills), { "", "" } },
+    { "rbtree", ",spill=arena", THREADS(1), OPS(spills), { "", "" } },
+    { "native", "", THREADS(1), OPS(spills), { "", "" } },
+    { "native", ",spill=arena,spill_bytes=5K", THREADS(1), OPS(waits_for_a_slot), { "", "" } },
+    { NULL, "", WARPS, OPS(groups), { "", "" } },
+    { NULL, ",check=1", WARPS, OPS(groups), { "", "" } },
+    { "bitmap", "", WARPS, OPS(of_the_block), { "\nm 0+71 0x", "" } },
+    { "freelist", "", WARPS, OPS(of_the_block), { "", "" } },
+    { "bitmap", "", THREADS(1), OPS(one_of_the_block), { "\nm 0 0x", "" } },
+    { "bitmap", "", THREADS(2), OPS(one_of_the_block), { "\nm 0+1 0x", "" } },
+    { "bitmap", "", THREADS(33), OPS(one_of_the_block), { "\nm 0+32 0x", "" } },
+    { "bitmap", "", THREADS(1024), OPS(one_of_the_block), { "\nm 0+1023 0x", "" } },
+    { "bitmap", "", WARPS, OPS(group_waits), { "\nw 24+7 - ", "" } },
+    { "bitmap", ",spill=native", WARPS, OPS(group_spills), { "\nm 32+31 g0x", "" } },
+    { "freelist", ",spill=arena", WARPS, OPS(group_spills), { "", "" } },
+    { "native", "", WARPS, OPS(group_spills), { "", "" } },
+};
+
+static void play_with(trace_trial *t, const char *allocator)
 {
-    trace_trial *t = *state;
-    shpool_config want = { .block_threads = 1, .payload_bytes = 2048 };
     char *text;
 
-    trace_open(t, "bitmap", "", &want);
-    trace_run(t, resize);
-    assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
-    text = trace_text(t->path);
-    strcat(t->log, "end 1\n");
-    assert_string_equal(strchr(trace_records(text), '\n') + 1, t->log);
+    trace_open(t, allocator, played->options, &played->want);
+    trace_run(t, play);
+    text = trace_closed(t);
+    LOG(t, "end 1\n");
+    if ((strncmp(text, "shpool-trace 2\n", 15) != 0) ||
+        (strstr(text, played->texts[0]) == NULL) || (strstr(text, played->texts[1]) == NULL) ||
+        (strcmp(strchr(trace_records(text), '\n') + 1, t->log) != 0)) {
+        fail_msg("%s%s: %s\nexpected:\n%s%s\n%s", allocator, played->options, text,
+                 played->texts[0], played->texts[1], t->log);
+    }
     free(text);
 }
 
-static void marks(void *arg)
+/* Those that search with all lanes, and those whose first lane asks. */
+static int serves_groups(const shpool_allocator *allocator)
 {
-    trace_trial *t = arg;
-    shpool_heap heap = trace_init(t);
-    uint32_t mark;
-
-    (void)log_malloc(t, heap, 32, 16, 0);
-    mark = shpool_mark(heap);
-    LOG(t, "k 0 %u\n", mark);
-    (void)log_malloc(t, heap, 48, 16, 0);
-    (void)shpool_release(heap, mark);
-    LOG(t, "l 0 %u\n", mark);
-    shpool_fini(heap);
+    return ((allocator->caps & (SHPOOL_CAP_SPILL | SHPOOL_CAP_NONE | SHPOOL_CAP_FREE)) ==
+            SHPOOL_CAP_FREE) &&
+           ((allocator->scope == SHPOOL_SCOPE_GROUP) || (allocator->scope == SHPOOL_SCOPE_BLOCK));
 }
 
-static void test_marks(void **state)
+UNIT_TEST_WITH(test_the_file_has_what_was_done, make_path, remove_path)
 {
-    trace_trial *t = *state;
-    shpool_config want = { .block_threads = 1, .payload_bytes = 2048 };
-    char *text;
+    for (played = scenes; played < scenes + SHPOOL_ARRAY_COUNT(scenes); played++) {
+        size_t tried = 0;
 
-    trace_open(t, "arena", "", &want);
-    trace_run(t, marks);
-    assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
-    text = trace_text(t->path);
-    strcat(t->log, "end 1\n");
-    assert_string_equal(strchr(trace_records(text), '\n') + 1, t->log);
-    free(text);
-}
-
-static void spill(void *arg)
-{
-    trace_trial *t = arg;
-    shpool_heap heap = trace_init(t);
-    void *ptr = shpool_malloc(heap, 5000);
-
-    LOG(t, "m 0 g0x%llx 5000 %zu 16 0\n", (unsigned long long)(size_t)ptr,
-        shpool_usable_size(heap, ptr));
-    if ((t->pool.spill_bytes == 5120) && (shpool_malloc_wait(heap, 100, 2) == NULL)) {
-        LOG(t, "w 0 - 100 0 16 0\nw 0 - 100 0 16 0\n");
-    }
-    shpool_free(heap, ptr);
-    LOG(t, "f 0 g0x%llx 0 0\n", (unsigned long long)(size_t)ptr);
-    shpool_fini(heap);
-}
-
-static void test_what_is_spilled_has_one_record(void **state)
-{
-    static const char *const specs[][2] = { { "bitmap", ",spill=native" },
-                                            { "rbtree", ",spill=arena" }, { "native", "" },
-                                            { "native", ",spill=arena,spill_bytes=5K" } };
-    trace_trial *t = *state;
-    shpool_config want = { .block_threads = 1, .payload_bytes = 2048 };
-
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(specs); i++) {
-        char *text;
-
-        trace_open(t, specs[i][0], specs[i][1], &want);
-        trace_run(t, spill);
-        assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
-        text = trace_text(t->path);
-        strcat(t->log, "end 1\n");
-        assert_string_equal(strchr(trace_records(text), '\n') + 1, t->log);
-        free(text);
+        if (played->allocator != NULL) {
+            play_with(*state, played->allocator);
+            continue;
+        }
+        for (size_t i = 0; i < shpool_allocator_count(); i++) {
+            if (serves_groups(shpool_allocator_get(i))) {
+                play_with(*state, shpool_allocator_get(i)->name);
+                tried++;
+            }
+        }
+        assert_true(tried >= 4);
     }
 }
 
 /* ---- which blocks, how many records ---- */
 
-static void pairs(void *arg)
-{
-    trace_trial *t = arg;
-    shpool_heap heap = trace_init(t);
-
-    for (uint32_t i = 0; i < t->number; i++) {
-        shpool_free(heap, shpool_malloc(heap, 16));
-    }
-    shpool_fini(heap);
-}
-
-static void test_what_has_no_room_is_counted(void **state)
+UNIT_TEST_WITH(test_what_has_no_room_is_counted, make_path, remove_path)
 {
     trace_trial *t = *state;
     char *text;
@@ -199,9 +314,8 @@ static void test_what_has_no_room_is_counted(void **state)
     trace_open(t, "bitmap", ",trace_bytes=4K,trace_blocks=2", &small); /* 64 records each */
     t->number = 20; /* 2 threads: 80 operations */
     t->launch.grid[0] = 3;
-    trace_run(t, pairs);
-    assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
-    text = trace_text(t->path);
+    trace_run(t, trace_pairs);
+    text = trace_closed(t);
     assert_non_null(strstr(text, "\nblock 0 launch "));
     assert_non_null(strstr(text, "\nblock 1 launch "));
     assert_null(strstr(text, "\nblock 2 launch "));
@@ -211,7 +325,7 @@ static void test_what_has_no_room_is_counted(void **state)
     free(text);
 }
 
-static void test_each_launch_and_init_is_apart(void **state)
+UNIT_TEST_WITH(test_each_launch_and_init_is_apart, make_path, remove_path)
 {
     trace_trial *t = *state;
     const char *at;
@@ -220,10 +334,9 @@ static void test_each_launch_and_init_is_apart(void **state)
 
     trace_open(t, "bitmap", "", &small);
     for (t->number = 1; t->number <= 3; t->number++) {
-        trace_run(t, pairs);
+        trace_run(t, trace_pairs);
     }
-    assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
-    text = trace_text(t->path);
+    text = trace_closed(t);
     for (at = strstr(text, "\nblock 0"); at != NULL; at = strstr(at + 1, "\nblock 0")) {
         char words[40];
 
@@ -307,7 +420,7 @@ static void expect_an_order(const char *text, const shpool_report_data *report)
     assert_int_equal(failures, report->failures);
 }
 
-static void test_the_order_is_one_that_can_have_been(void **state)
+UNIT_TEST_WITH(test_the_order_is_one_that_can_have_been, make_path, remove_path)
 {
     trace_trial *t = *state;
     shpool_config want = { .block_threads = 40, .payload_bytes = 3000 };
@@ -328,8 +441,7 @@ static void test_the_order_is_one_that_can_have_been(void **state)
             t->launch.switch_period = t->number;
             trace_run(t, churn);
             assert_int_equal(shpool_simt_report(&t->pool, &report), SHPOOL_OK);
-            assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
-            text = trace_text(t->path);
+            text = trace_closed(t);
             expect_an_order(text, &report);
             free(text);
         }
@@ -338,11 +450,10 @@ static void test_the_order_is_one_that_can_have_been(void **state)
 
 /* ---- what cannot be ---- */
 
-static void test_a_file_that_cannot_be_is_an_error_of_open(void **state)
+UNIT_TEST_WITH(test_a_file_that_cannot_be_is_an_error_of_open, make_path, remove_path)
 {
     shpool_pool pool;
 
-    (void)state;
     assert_int_equal(shpool_simt_open("bitmap:trace=/nowhere/at/all", &small, &pool),
                      SHPOOL_ERR_SYSTEM);
     assert_detail("trace=/nowhere/at/all");
@@ -352,7 +463,7 @@ static void test_a_file_that_cannot_be_is_an_error_of_open(void **state)
     assert_detail("directory");
 }
 
-static void test_two_pools_do_not_share_a_file(void **state)
+UNIT_TEST_WITH(test_two_pools_do_not_share_a_file, make_path, remove_path)
 {
     trace_trial *t = *state;
     char spec[256];
@@ -367,11 +478,10 @@ static void test_two_pools_do_not_share_a_file(void **state)
     assert_int_equal(shpool_simt_close(&other), SHPOOL_OK);
 }
 
-static void test_a_full_disk_is_an_error_of_close(void **state)
+UNIT_TEST_WITH(test_a_full_disk_is_an_error_of_close, make_path, remove_path)
 {
     shpool_pool pool;
 
-    (void)state;
     if (access("/dev/full", W_OK) != 0) {
         skip();
     }
@@ -381,7 +491,7 @@ static void test_a_full_disk_is_an_error_of_close(void **state)
     assert_true(is_zeroed(&pool, sizeof(pool)));
 }
 
-static void test_bad_options(void **state)
+UNIT_TEST_WITH(test_bad_options, make_path, remove_path)
 {
     static const char *const cases[][2] = {
         { "bitmap:trace=x,trace_bytes=1", "4K to 1G" },
@@ -395,7 +505,6 @@ static void test_bad_options(void **state)
     };
     shpool_pool pool;
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
         assert_int_not_equal(shpool_simt_open(cases[i][0], &small, &pool), SHPOOL_OK);
         assert_detail(cases[i][1]);
@@ -404,7 +513,7 @@ static void test_bad_options(void **state)
 }
 
 /* Planning makes no file, and other pools know nothing of one. */
-static void test_planning_makes_no_file(void **state)
+UNIT_TEST_WITH(test_planning_makes_no_file, make_path, remove_path)
 {
     trace_trial *t = *state;
     char spec[256];
@@ -421,28 +530,3 @@ static void test_planning_makes_no_file(void **state)
     assert_true((pool.flags & SHPOOL_FLAG_TRACE) == 0);
 }
 
-#define TRIAL(_test) cmocka_unit_test_setup_teardown(_test, make_path, remove_path)
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        TRIAL(test_the_file_has_what_was_done),
-        TRIAL(test_checked_pools_record_what_callers_have),
-        TRIAL(test_resizes_and_waits),
-        TRIAL(test_marks),
-        TRIAL(test_what_is_spilled_has_one_record),
-        TRIAL(test_what_has_no_room_is_counted),
-        TRIAL(test_each_launch_and_init_is_apart),
-        TRIAL(test_the_order_is_one_that_can_have_been),
-        TRIAL(test_a_file_that_cannot_be_is_an_error_of_open),
-        TRIAL(test_two_pools_do_not_share_a_file),
-        TRIAL(test_a_full_disk_is_an_error_of_close),
-        TRIAL(test_bad_options),
-        TRIAL(test_planning_makes_no_file),
-    };
-
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}

@@ -62,9 +62,8 @@ static void run_turns(const char *options, simt_engine engine, uint32_t threads,
     }
 }
 
-static void test_threads_that_wait_take_turns(void **state)
+UNIT_TEST(test_threads_that_wait_take_turns)
 {
-    (void)state;
     for (uint32_t period = 0; period < 4; period++) {
         run_turns("", SIMT_FIBERS, 33, period);
     }
@@ -107,9 +106,8 @@ static void vain_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_who_waits_in_vain_gives_up(void **state)
+UNIT_TEST(test_who_waits_in_vain_gives_up)
 {
-    (void)state;
     FOR_EACH_THAT_SERVES(allocator) {
         for (uint32_t threads = 1; threads <= 3; threads += 2) {
             trial_once(&t, allocator, has_pool(allocator) ? ":stats=1" : SLOT ",stats=1", threads,
@@ -170,12 +168,11 @@ static int after(void *arg)
     return t.model.faults != 0;
 }
 
-static void test_every_schedule_of_a_hand_over(void **state)
+UNIT_TEST(test_every_schedule_of_a_hand_over)
 {
     simt_bounds bounds = { .preemptions = heap_long() ? 3u : 2u };
     simt_hooks  hooks  = { before, after };
 
-    (void)state;
     FOR_EACH_THAT_SERVES(allocator) {
         if (allocator->scope == SHPOOL_SCOPE_THREAD) {
             continue; /* nobody else can free */
@@ -212,7 +209,7 @@ static void figures_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_figures_and_advice(void **state)
+UNIT_TEST(test_figures_and_advice)
 {
     const shpool_allocator *bitmap;
     shpool_stats_data stats;
@@ -220,7 +217,6 @@ static void test_figures_and_advice(void **state)
     shpool_arch       arch;
     shpool_pool       pool;
 
-    (void)state;
     if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
         skip();
     }
@@ -292,12 +288,11 @@ static void timed_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_cycles_are_of_calls_of_the_pool(void **state)
+UNIT_TEST(test_cycles_are_of_calls_of_the_pool)
 {
     const shpool_allocator *arena;
     shpool_stats_data stats;
 
-    (void)state;
     if (shpool_allocator_find("arena", &arena) != SHPOOL_OK) {
         skip();
     }
@@ -310,21 +305,4 @@ static void test_cycles_are_of_calls_of_the_pool(void **state)
     assert_int_equal(shpool_stats_read(&t.pool, &t.report, &stats), SHPOOL_OK);
     assert_int_equal(stats.mean_cycles, 1ull * NOTED * CYCLES / (5 + NOTED));
     assert_int_equal(stats.slowest_cycles, CYCLES);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_threads_that_wait_take_turns),
-        cmocka_unit_test(test_who_waits_in_vain_gives_up),
-        cmocka_unit_test(test_every_schedule_of_a_hand_over),
-        cmocka_unit_test(test_figures_and_advice),
-        cmocka_unit_test(test_cycles_are_of_calls_of_the_pool),
-    };
-
-    if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

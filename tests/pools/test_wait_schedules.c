@@ -29,19 +29,12 @@ static void end_turn(const shpool_turn *turn);
 #define shpool_turn_end end_turn
 #include "group_trial.h"
 #undef shpool_turn_end
-
-#define FOR_EVER 10000000u /* attempts */
+#include "wait_trial.h"
 
 static trial    t;
 static uint32_t served;
 static uint32_t given_up;
 static uint32_t ended; /* threads */
-
-#define EXPECT(_p, _what) HEAP_EXPECT(&(_p)->model, _what)
-
-#define FOR_EACH_SHARED(_allocator)                                                                \
-    FOR_EACH_POOL(_allocator)                                                                      \
-        if (_allocator->scope != SHPOOL_SCOPE_THREAD)
 
 /* ---- pauses ---- */
 
@@ -116,28 +109,6 @@ static void end_turn(const shpool_turn *turn)
 }
 
 /* ---- who waits ---- */
-
-static void open_shared(const shpool_allocator *allocator, uint32_t threads, uint32_t bytes)
-{
-    shpool_config want = { .block_threads = threads, .threads_per_pool = threads,
-                           .payload_bytes = bytes };
-
-    memset(&t, 0, sizeof(t));
-    heap_model_reset(&t.model);
-    t.allocator = allocator;
-    assert_int_equal(shpool_simt_open(allocator->name, &want, &t.pool), SHPOOL_OK);
-    assert_int_equal(t.pool.pools, 1);
-    t.launch.block[0]      = threads;
-    t.launch.dynamic_bytes = t.pool.shared_bytes + 16u;
-}
-
-static uint32_t nobody_waits(shpool_heap heap)
-{
-    simt_addr a = shpool_waiters(heap.view);
-
-    return (simt_atomic_load(a, SIMT_RELAXED) == simt_atomic_load(a + 4u, SIMT_RELAXED)) &&
-           (simt_atomic_load(a + 8u, SIMT_RELAXED) == 0);
-}
 
 /* Wait for `bytes` as a group, or as a thread if lanes is 0; use them, and free them. */
 static void ask(trial *p, shpool_heap heap, uint32_t lanes, size_t bytes, uint32_t attempts)
@@ -216,12 +187,6 @@ static int after(void *arg)
     return t.model.faults != 0;
 }
 
-/* Lanes that are served together have many more schedules, because of simt_converged(). */
-static int is_batched(const shpool_allocator *allocator)
-{
-    return strncmp(allocator->name, "warp_", 5) == 0;
-}
-
 static void explore_with(const shpool_allocator *allocator, const scene *s, uint32_t preemptions)
 {
     simt_bounds bounds = { .preemptions = preemptions };
@@ -229,7 +194,7 @@ static void explore_with(const shpool_allocator *allocator, const scene *s, uint
 
     kind = UNTIL_AN_EVENT;
     now  = s;
-    open_shared(allocator, s->threads, 100);
+    open_shared(&t, allocator, "", s->threads, 100);
     served = given_up = 0;
     if (simt_explore(&t.launch, &bounds, &hooks, scene_kernel, &t, &t.result) != SHPOOL_OK) {
         fail_msg("%s, %s: %s; %s", s->name, allocator->name, t.model.text, t.result.text);
@@ -255,22 +220,20 @@ static uint32_t one(void)
     return heap_preemptions(2) - 1u;
 }
 
-static void test_two_who_wait_are_served(void **state)
+UNIT_TEST(test_two_who_wait_are_served)
 {
     static const scene two = { "two", 2, { { 0, 7, FOR_EVER }, { 0, 7, FOR_EVER } } };
 
-    (void)state;
     explore(&two, heap_preemptions(3), heap_preemptions(2));
 }
 
-static void test_three_who_wait_are_served(void **state)
+UNIT_TEST(test_three_who_wait_are_served)
 {
     static const scene three = { "three", 3, { { 0, 7, FOR_EVER }, { 0, 7, FOR_EVER },
                                                { 0, 7, FOR_EVER } } };
     static const scene mixed = { "mixed", 3, { { 0, 10, FOR_EVER }, { 0, 4, FOR_EVER },
                                                { 0, 4, FOR_EVER } } };
 
-    (void)state;
     explore(&mixed, one(), 0);
     FOR_EACH_SHARED(allocator) {
         if (!is_batched(allocator)) {
@@ -279,26 +242,24 @@ static void test_three_who_wait_are_served(void **state)
     }
 }
 
-static void test_one_gives_up_and_the_others_are_served(void **state)
+UNIT_TEST(test_one_gives_up_and_the_others_are_served)
 {
     static const scene thread = { "thread gives up", 3, { { 0, 10, 2 }, { 0, 4, FOR_EVER },
                                                           { 0, 10, FOR_EVER } } };
     static const scene tile   = { "group gives up", 3, { { 3, 10, 2 }, { 3, 10, 2 },
                                                          { 0, 10, FOR_EVER } } };
 
-    (void)state;
     false_events = 1;
     explore(&thread, one(), 0);
     explore(&tile, 0, 0);
     false_events = 0;
 }
 
-static void test_groups_that_wait_are_served(void **state)
+UNIT_TEST(test_groups_that_wait_are_served)
 {
     static const scene tile = { "group", 3, { { 3, 7, FOR_EVER }, { 3, 7, FOR_EVER },
                                               { 0, 7, FOR_EVER } } };
 
-    (void)state;
     explore(&tile, one(), 0);
 }
 
@@ -334,7 +295,7 @@ static void run_crowd(const shpool_allocator *allocator, uint32_t seeds)
     unsigned long long most = 0;
 
     for (uint32_t seed = 0; seed < seeds; seed++) {
-        open_shared(allocator, CROWD, (33u + 5u * (seed % 3u)) * 1024u);
+        open_shared(&t, allocator, "", CROWD, (33u + 5u * (seed % 3u)) * 1024u);
         kind   = (pauses)(EQUAL + seed / 3u % 3u);
         served = given_up = 0;
         for (uint32_t i = 0; i < CROWD; i++) {
@@ -354,27 +315,9 @@ static void run_crowd(const shpool_allocator *allocator, uint32_t seeds)
                   most);
 }
 
-static void test_a_crowd_that_waits_is_served(void **state)
+UNIT_TEST(test_a_crowd_that_waits_is_served)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         run_crowd(allocator, heap_seeds((strcmp(allocator->name, "bitmap") == 0) ? 300u : 36u));
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_two_who_wait_are_served),
-        cmocka_unit_test(test_three_who_wait_are_served),
-        cmocka_unit_test(test_one_gives_up_and_the_others_are_served),
-        cmocka_unit_test(test_groups_that_wait_are_served),
-        cmocka_unit_test(test_a_crowd_that_waits_is_served),
-    };
-
-    if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The longest waiter is served first: tickets of shpool_malloc_wait() and of groups that wait. */
-#include "group_trial.h"
+#include "wait_trial.h"
 
 #include <shpool/allocators/bitmap/bitmap.h>
-#include <shpool/wait.h>
 
-#define FOR_EVER 10000000u /* attempts */
 #define MOST     64u
 #define RARELY   200u /* accesses between switches: a sleep is longer than a malloc */
 
@@ -14,35 +12,10 @@ static uint32_t order[MOST]; /* threads in order of service */
 static uint32_t served;
 static uint32_t done;
 
-#define EXPECT(_p, _what) HEAP_EXPECT(&(_p)->model, _what)
-
-#define FOR_EACH_SHARED(_allocator)                                                                \
-    FOR_EACH_POOL(_allocator)                                                                      \
-        if (_allocator->scope != SHPOOL_SCOPE_THREAD)
-
-/* Lanes that are served together wait for each other in simt_converged(): the executor leaves them
- * there while others sleep several times. */
-static int is_batched(const shpool_allocator *allocator)
+static void start(const shpool_allocator *allocator, const char *options, uint32_t threads,
+                  uint32_t each)
 {
-    return strncmp(allocator->name, "warp_", 5) == 0;
-}
-
-/* One pool for `threads` threads with at least `each` bytes. */
-static void open_shared(const shpool_allocator *allocator, const char *options, uint32_t threads,
-                        uint32_t each)
-{
-    shpool_config want = { .block_threads = threads, .threads_per_pool = threads,
-                           .payload_bytes = each };
-    char          spec[64];
-
-    memset(&t, 0, sizeof(t));
-    heap_model_reset(&t.model);
-    t.allocator = allocator;
-    (void)snprintf(spec, sizeof(spec), "%s%s", allocator->name, options);
-    assert_int_equal(shpool_simt_open(spec, &want, &t.pool), SHPOOL_OK);
-    assert_int_equal(t.pool.pools, 1);
-    t.launch.block[0]      = threads;
-    t.launch.dynamic_bytes = t.pool.shared_bytes;
+    open_shared(&t, allocator, options, threads, each);
     served = done = 0;
 }
 
@@ -51,19 +24,9 @@ static uint32_t is_done(void)
     return simt_global_add32(&done, 0);
 }
 
-static uint32_t word_of(shpool_heap heap, uint32_t i)
-{
-    return simt_atomic_load(shpool_waiters(heap.view) + 4u * i, SIMT_RELAXED);
-}
-
 static uint32_t tickets(shpool_heap heap) /* drawn */
 {
     return word_of(heap, 0);
-}
-
-static uint32_t nobody_waits(shpool_heap heap)
-{
-    return (word_of(heap, 0) == word_of(heap, 1)) && (word_of(heap, 2) == 0);
 }
 
 static void wait_for_tickets(shpool_heap heap, uint32_t drawn)
@@ -166,7 +129,7 @@ static void run_order(simt_kernel kernel, uint32_t threads, uint32_t waiters)
         for (uint32_t seed = 0; seed < runs; seed++) {
             uint32_t in_order = 1;
 
-            open_shared(allocator, "", threads, 800);
+            start(allocator, "", threads, 800);
             t.launch.seed          = seed;
             t.launch.switch_period = RARELY;
             trial_run(&t, kernel);
@@ -183,15 +146,13 @@ static void run_order(simt_kernel kernel, uint32_t threads, uint32_t waiters)
     }
 }
 
-static void test_who_waits_longest_is_served_first(void **state)
+UNIT_TEST(test_who_waits_longest_is_served_first)
 {
-    (void)state;
     run_order(order_kernel, 5, 4);
 }
 
-static void test_groups_wait_in_line(void **state)
+UNIT_TEST(test_groups_wait_in_line)
 {
-    (void)state;
     run_order(group_order_kernel, 8, 3);
 }
 
@@ -225,14 +186,13 @@ static void newcomer_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_a_newcomer_is_soon_in_line(void **state)
+UNIT_TEST(test_a_newcomer_is_soon_in_line)
 {
     const shpool_allocator *bitmap;
 
-    (void)state;
     assert_int_equal(shpool_allocator_find("bitmap", &bitmap), SHPOOL_OK);
     for (uint32_t seed = 0; seed < 8u; seed++) {
-        open_shared(bitmap, "", SIMT_WARP + 1u, 40);
+        start(bitmap, "", SIMT_WARP + 1u, 40);
         t.steps                = 2000;
         t.launch.seed          = seed;
         t.launch.switch_period = 1u + seed % 3u;
@@ -275,12 +235,11 @@ static void stream_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_a_large_request_is_not_starved(void **state)
+UNIT_TEST(test_a_large_request_is_not_starved)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         for (uint32_t seed = 0; seed < (heap_long() ? 500u : 8u); seed++) {
-            open_shared(allocator, "", 9, 9 * 64);
+            start(allocator, "", 9, 9 * 64);
             t.steps                = 5000;
             t.launch.seed          = seed;
             t.launch.switch_period = RARELY;
@@ -321,12 +280,11 @@ static void hold_and_wait_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_patience_ends(void **state)
+UNIT_TEST(test_patience_ends)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         for (uint32_t threads = 2; threads <= 5; threads++) {
-            open_shared(allocator, "", threads, 9 * 64);
+            start(allocator, "", threads, 9 * 64);
             t.launch.seed          = threads;
             t.launch.switch_period = threads % 4u;
             t.launch.max_switches  = 5000000;
@@ -361,11 +319,10 @@ static void sleeps_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-static void test_sleeps_at_ones_turn_become_longer(void **state)
+UNIT_TEST(test_sleeps_at_ones_turn_become_longer)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
-        open_shared(allocator, "", 2, 9 * 64);
+        start(allocator, "", 2, 9 * 64);
         trial_run(&t, sleeps_kernel);
         trial_close(&t);
     }
@@ -404,11 +361,10 @@ static void attempts_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_attempts_are_counted(void **state)
+UNIT_TEST(test_attempts_are_counted)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
-        open_shared(allocator, ":stats=1", 2, 9 * 64);
+        start(allocator, ":stats=1", 2, 9 * 64);
         trial_run(&t, attempts_kernel);
         assert_int_equal(t.report.failures, 2);
         assert_in_range(t.report.waits, 299, 301);
@@ -446,11 +402,10 @@ static void never_fits_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_what_never_fits_does_not_wait(void **state)
+UNIT_TEST(test_what_never_fits_does_not_wait)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
-        open_shared(allocator, ":stats=1", 2, 9 * 64);
+        start(allocator, ":stats=1", 2, 9 * 64);
         trial_run(&t, never_fits_kernel);
         assert_int_equal(t.report.failures, 5);
         trial_close(&t);
@@ -484,12 +439,11 @@ static void give_up_kernel(void *arg)
     expect_nobody(p, heap, 2u * (simt_block_threads() - 1u) + 1u);
 }
 
-static void test_who_gives_up_holds_up_nobody(void **state)
+UNIT_TEST(test_who_gives_up_holds_up_nobody)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         for (uint32_t seed = 0; seed < 8u; seed++) {
-            open_shared(allocator, "", 5, 400);
+            start(allocator, "", 5, 400);
             t.launch.seed          = seed;
             t.launch.switch_period = seed % 4u;
             trial_run(&t, give_up_kernel);
@@ -526,12 +480,11 @@ static void aligned_kernel(void *arg)
     EXPECT(p, nobody_waits(heap));
 }
 
-static void test_a_group_waits_for_aligned_memory(void **state)
+UNIT_TEST(test_a_group_waits_for_aligned_memory)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         for (uint32_t seed = 0; seed < 8u; seed++) {
-            open_shared(allocator, ":alignment=128", 5, 400);
+            start(allocator, ":alignment=128", 5, 400);
             t.launch.seed          = seed;
             t.launch.switch_period = seed % 4u;
             trial_run(&t, aligned_kernel);
@@ -563,39 +516,15 @@ static void cost_kernel(void *arg)
     simt_barrier();
 }
 
-static void test_one_load_if_nobody_waits(void **state)
+UNIT_TEST(test_one_load_if_nobody_waits)
 {
-    (void)state;
     FOR_EACH_SHARED(allocator) {
         if (allocator->scope != SHPOOL_SCOPE_CLUSTER) { /* is shared by other blocks in any case */
             for (uint32_t threads = 1; threads <= 2; threads++) {
-                open_shared(allocator, "", threads, 400);
+                start(allocator, "", threads, 400);
                 trial_run(&t, cost_kernel);
                 trial_close(&t);
             }
         }
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_who_waits_longest_is_served_first),
-        cmocka_unit_test(test_groups_wait_in_line),
-        cmocka_unit_test(test_a_newcomer_is_soon_in_line),
-        cmocka_unit_test(test_a_large_request_is_not_starved),
-        cmocka_unit_test(test_patience_ends),
-        cmocka_unit_test(test_sleeps_at_ones_turn_become_longer),
-        cmocka_unit_test(test_attempts_are_counted),
-        cmocka_unit_test(test_what_never_fits_does_not_wait),
-        cmocka_unit_test(test_who_gives_up_holds_up_nobody),
-        cmocka_unit_test(test_a_group_waits_for_aligned_memory),
-        cmocka_unit_test(test_one_load_if_nobody_waits),
-    };
-
-    if (argc > 1) { /* a pattern: tests/pools/planted.sh wants single tests */
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -82,6 +82,13 @@ static inline char *trace_text(const char *path)
     return text;
 }
 
+/* Close the pool, and what the file says then; free() it. */
+static inline char *trace_closed(trace_trial *t)
+{
+    assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
+    return trace_text(t->path);
+}
+
 /* The lines from "block" on: what was recorded. */
 static inline const char *trace_records(const char *text)
 {
@@ -95,39 +102,21 @@ static inline shpool_heap trace_init(trace_trial *t)
     return shpool_init(&t->pool, simt_from_shared(simt_dynamic_base()));
 }
 
-/* ---- in kernels without preemption: operations, and their lines ---- */
+/* A kernel: t->number mallocs and frees of each thread. */
+static inline void trace_pairs(void *arg)
+{
+    trace_trial *t = arg;
+    shpool_heap heap = trace_init(t);
 
+    for (uint32_t i = 0; i < t->number; i++) {
+        shpool_free(heap, shpool_malloc(heap, 16));
+    }
+    shpool_fini(heap);
+}
+
+/* In kernels without preemption: a line that the file must have. */
 #define LOG(_t, ...)                                                                               \
     ((_t)->logged += (size_t)snprintf((_t)->log + (_t)->logged, sizeof((_t)->log) - (_t)->logged,  \
                                       __VA_ARGS__))
-
-static inline unsigned place_of(const trace_trial *t, const void *ptr)
-{
-    return simt_to_shared(ptr) - shpool_aligned_start(&t->pool, simt_dynamic_base()) -
-           t->pool.area_bytes;
-}
-
-static inline void *log_malloc(trace_trial *t, shpool_heap heap, size_t bytes, size_t alignment,
-                               uint32_t site)
-{
-    void *ptr = (site != 0) ? shpool_malloc_at(heap, bytes, site)
-                            : shpool_aligned_malloc(heap, alignment, bytes);
-
-    if (ptr == NULL) {
-        LOG(t, "m %u - %zu 0 %zu %u\n", simt_thread_rank(), bytes, alignment, site);
-    } else {
-        LOG(t, "m %u 0x%x %zu %zu %zu %u\n", simt_thread_rank(), place_of(t, ptr), bytes,
-            shpool_usable_size(heap, ptr), alignment, site);
-    }
-    return ptr;
-}
-
-static inline void log_free(trace_trial *t, shpool_heap heap, void *ptr, uint32_t site)
-{
-    unsigned place = place_of(t, ptr);
-    uint32_t reason = shpool_free_at(heap, ptr, site);
-
-    LOG(t, "f %u 0x%x %u %u\n", simt_thread_rank(), place, reason, site);
-}
 
 #endif /* SHPOOL_TESTS_TRACE_TRIAL_H */

@@ -10,10 +10,7 @@ shpool_cmocka_tests += \
 	tests/simt/test_pairs \
 	tests/simt/test_simt \
 	tests/simt/test_warp
-# requests that fail, for the executor and not for the C library
-tests_simt_test_memory_LDFLAGS = $(AM_LDFLAGS) \
-	-Wl,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=posix_memalign \
-	-Wl,--wrap=mmap,--wrap=munmap,--wrap=pthread_create
+tests_simt_test_memory_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing)
 endif
 
 # The executor's headers as C++17.

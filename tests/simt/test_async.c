@@ -80,9 +80,8 @@ static void load_kernel(void *arg)
     }
 }
 
-static void test_what_was_copied_is_there_behind_the_wait(void **unused)
+UNIT_TEST_WITH(test_what_was_copied_is_there_behind_the_wait, setup_memory, NULL)
 {
-    (void)unused;
     run_all(5, load_kernel);
     run_all(40, load_kernel);
 }
@@ -113,9 +112,8 @@ static void store_kernel(void *arg)
     expect((probe *)arg, memcmp(to, from, sizeof(to)) == 0);
 }
 
-static void test_a_buffer_is_free_when_its_group_was_read(void **unused)
+UNIT_TEST_WITH(test_a_buffer_is_free_when_its_group_was_read, setup_memory, NULL)
 {
-    (void)unused;
     run_all(3, store_kernel);
 }
 
@@ -142,9 +140,8 @@ static void small_kernel(void *arg)
     }
 }
 
-static void test_small_copies_land_with_their_group(void **unused)
+UNIT_TEST_WITH(test_small_copies_land_with_their_group, setup_memory, NULL)
 {
-    (void)unused;
     run_all(3, small_kernel);
 }
 
@@ -174,9 +171,8 @@ static void hand_over_kernel(void *arg)
     }
 }
 
-static void test_phases_hand_plain_memory_over(void **unused)
+UNIT_TEST_WITH(test_phases_hand_plain_memory_over, setup_memory, NULL)
 {
-    (void)unused;
     run_all(4, hand_over_kernel);
 }
 
@@ -192,9 +188,8 @@ static void poll_kernel(void *arg)
     }
 }
 
-static void test_who_only_tests_sees_the_copy_land(void **unused)
+UNIT_TEST_WITH(test_who_only_tests_sees_the_copy_land, setup_memory, NULL)
 {
-    (void)unused;
     run_all(2, poll_kernel);
 }
 
@@ -222,9 +217,8 @@ static void pausing_kernel(void *arg)
     }
 }
 
-static void test_a_thread_that_pauses_does_not_hold_copies_up(void **unused)
+UNIT_TEST_WITH(test_a_thread_that_pauses_does_not_hold_copies_up, setup_memory, NULL)
 {
-    (void)unused;
     run_all(2, pausing_kernel);
 }
 
@@ -241,11 +235,10 @@ static void no_wait_kernel(void *arg)
     expect((probe *)arg, simt_load32(buffer(0)) == from[1][0]);
 }
 
-static void test_a_forgotten_wait_is_found_by_every_seed(void **unused)
+UNIT_TEST_WITH(test_a_forgotten_wait_is_found_by_every_seed, setup_memory, NULL)
 {
     uint32_t wrong = 0;
 
-    (void)unused;
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
         state.wrong = 0;
         assert_int_equal(run(2, SIMT_FIBERS, seed, 1, no_wait_kernel), SHPOOL_ERR_INVALID);
@@ -276,13 +269,12 @@ static void early_look_kernel(void *arg)
     *(uint32_t *)arg = to[0][0];
 }
 
-static void test_the_source_is_read_and_the_destination_written_late(void **unused)
+UNIT_TEST_WITH(test_the_source_is_read_and_the_destination_written_late, setup_memory, NULL)
 {
     uint32_t seen[3]   = { 0 };
     uint32_t looked[8] = { 0 };
     uint32_t look      = 0;
 
-    (void)unused;
     for (uint32_t seed = 0; seed < SEEDS; seed++) {
         simt_launch launch = { .dynamic_bytes = 4096, .seed = seed, .switch_period = 1 };
 
@@ -320,9 +312,8 @@ static void one_copy_kernel(void *arg)
 }
 
 /* One thread; with the price of a preemption the copy lands before either store or the wait. */
-static void test_landing_is_a_point_of_choice(void **unused)
+UNIT_TEST_WITH(test_landing_is_a_point_of_choice, setup_memory, NULL)
 {
-    (void)unused;
     assert_int_equal(explore(1, 0, NULL, one_copy_kernel), SHPOOL_OK);
     assert_int_equal(result.schedules, 1);
     assert_int_equal(explore(1, 1, NULL, one_copy_kernel), SHPOOL_OK);
@@ -366,12 +357,11 @@ static int wrote_two(void *arg)
     return to[0][0] == 2;
 }
 
-static void test_exploration_lands_early_and_late(void **unused)
+UNIT_TEST_WITH(test_exploration_lands_early_and_late, setup_memory, NULL)
 {
     const simt_hooks early = { NULL, wrong_after };
     const simt_hooks late  = { NULL, wrote_two };
 
-    (void)unused;
     assert_int_equal(explore(1, 0, &early, rubbish_kernel), SHPOOL_OK);
     assert_int_equal(explore(1, 0, &early, hasty_kernel), SHPOOL_OK);
     assert_int_equal(explore(1, 1, &early, hasty_kernel), SHPOOL_ERR_CORRUPT);
@@ -398,32 +388,11 @@ static void explored_kernel(void *arg)
     expect((probe *)arg, simt_load32(buffer(2)) == 3);
 }
 
-static void test_every_order_of_copies_and_threads(void **unused)
+UNIT_TEST_WITH(test_every_order_of_copies_and_threads, setup_memory, NULL)
 {
     const simt_hooks hooks = { NULL, wrong_after };
 
-    (void)unused;
     assert_int_equal(explore(2, 3, &hooks, explored_kernel), SHPOOL_OK);
     assert_int_equal(result.complete, 1);
     assert_true(result.schedules > 1000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_what_was_copied_is_there_behind_the_wait, setup_memory),
-        cmocka_unit_test_setup(test_a_buffer_is_free_when_its_group_was_read, setup_memory),
-        cmocka_unit_test_setup(test_small_copies_land_with_their_group, setup_memory),
-        cmocka_unit_test_setup(test_phases_hand_plain_memory_over, setup_memory),
-        cmocka_unit_test_setup(test_a_thread_that_pauses_does_not_hold_copies_up, setup_memory),
-        cmocka_unit_test_setup(test_who_only_tests_sees_the_copy_land, setup_memory),
-        cmocka_unit_test_setup(test_a_forgotten_wait_is_found_by_every_seed, setup_memory),
-        cmocka_unit_test_setup(test_the_source_is_read_and_the_destination_written_late,
-                               setup_memory),
-        cmocka_unit_test_setup(test_landing_is_a_point_of_choice, setup_memory),
-        cmocka_unit_test_setup(test_exploration_lands_early_and_late, setup_memory),
-        cmocka_unit_test_setup(test_every_order_of_copies_and_threads, setup_memory),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

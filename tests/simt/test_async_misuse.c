@@ -111,7 +111,7 @@ static void inval_too_early(void)
     simt_mbar_inval(mbar(0));
 }
 
-static void test_what_hardware_leaves_undefined_is_reported(void **unused)
+UNIT_TEST_WITH(test_what_hardware_leaves_undefined_is_reported, setup, NULL)
 {
     static const misuse all[] = {
         { "no mbarrier was initialised at 0x408", SHPOOL_ERR_INVALID, without_init },
@@ -147,7 +147,6 @@ static void test_what_hardware_leaves_undefined_is_reported(void **unused)
           inval_too_early },
     };
 
-    (void)unused;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         wrong_use = &all[i];
         assert_int_equal(run(2, SIMT_FIBERS, 1, 0, misuse_kernel), all[i].status);
@@ -155,13 +154,4 @@ static void test_what_hardware_leaves_undefined_is_reported(void **unused)
         assert_int_equal(run(2, SIMT_THREADS, 1, 0, misuse_kernel), all[i].status);
         assert_text(all[i].text);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_what_hardware_leaves_undefined_is_reported, setup),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

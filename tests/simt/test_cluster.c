@@ -30,12 +30,11 @@ static void rank_kernel(void *arg)
     simt_global_add32(&p->seen[simt_block_rank() * 3u + simt_thread_rank()], 1);
 }
 
-static void test_ranks_of_3d_clusters(void **unused)
+UNIT_TEST_WITH(test_ranks_of_3d_clusters, setup, NULL)
 {
     simt_launch launch = { .block = { 3 }, .grid = { 4, 2, 2 }, .cluster = { 2, 1, 2 },
                            .dynamic_bytes = 64 };
 
-    (void)unused;
     assert_int_equal(simt_run(&launch, rank_kernel, &state, &result), SHPOOL_OK);
     assert_int_equal(state.wrong, 0);
     for (uint32_t i = 0; i < 48; i++) {
@@ -79,11 +78,10 @@ static void ring_kernel(void *arg)
     simt_global_add32(&p->count, 1);
 }
 
-static void test_blocks_reach_each_others_memory(void **unused)
+UNIT_TEST_WITH(test_blocks_reach_each_others_memory, setup, NULL)
 {
     static const uint32_t sizes[] = { 1, 2, 3, 4, 8, 16 };
 
-    (void)unused;
     for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         for (uint32_t seed = 0; seed < 8; seed++) {
             setup(NULL);
@@ -120,12 +118,11 @@ static void flag_kernel(void *arg)
     simt_cluster_barrier();
 }
 
-static void test_every_schedule_of_a_flag(void **unused)
+UNIT_TEST_WITH(test_every_schedule_of_a_flag, setup, NULL)
 {
     simt_launch launch = { .block = { 1 }, .cluster = { 2 }, .dynamic_bytes = 64 };
     simt_bounds bounds = { .preemptions = 3 };
 
-    (void)unused;
     assert_int_equal(simt_explore(&launch, &bounds, NULL, flag_kernel, &state, &result), SHPOOL_OK);
     assert_int_equal(state.wrong, 0);
     assert_true(result.complete);
@@ -176,7 +173,7 @@ static void wrong_kernel(void *arg)
     }
 }
 
-static void test_wrong_accesses_are_named(void **unused)
+UNIT_TEST_WITH(test_wrong_accesses_are_named, setup, NULL)
 {
     static const struct {
         shpool_status status;
@@ -191,7 +188,6 @@ static void test_wrong_accesses_are_named(void **unused)
         { SHPOOL_ERR_DIVERGENCE, "waiting for thread 1:0" },
     };
 
-    (void)unused;
     for (uint32_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         setup(NULL);
         state.x = i;
@@ -211,12 +207,11 @@ static void exit_kernel(void *arg)
     }
 }
 
-static void test_a_neighbour_that_exits_too_early_is_found(void **unused)
+UNIT_TEST_WITH(test_a_neighbour_that_exits_too_early_is_found, setup, NULL)
 {
     simt_launch launch = { .block = { 1 }, .cluster = { 2 }, .dynamic_bytes = 64 };
     simt_bounds bounds = { .preemptions = 1 };
 
-    (void)unused;
     assert_int_equal(simt_explore(&launch, &bounds, NULL, exit_kernel, &state, &result),
                      SHPOOL_ERR_INVALID);
     assert_text("which has exited");
@@ -242,9 +237,8 @@ static void apart_kernel(void *arg)
     }
 }
 
-static void test_threads_at_different_barriers_are_named(void **unused)
+UNIT_TEST_WITH(test_threads_at_different_barriers_are_named, setup, NULL)
 {
-    (void)unused;
     for (uint32_t engine = SIMT_FIBERS; engine <= SIMT_THREADS; engine++) {
         setup(NULL);
         assert_int_equal(run_clusters(2, 2, (simt_engine)engine, 4, apart_kernel),
@@ -267,9 +261,8 @@ static void one_block_kernel(void *arg)
     }
 }
 
-static void test_a_block_barrier_is_for_one_block(void **unused)
+UNIT_TEST_WITH(test_a_block_barrier_is_for_one_block, setup, NULL)
 {
-    (void)unused;
     assert_int_equal(run_clusters(4, 33, SIMT_FIBERS, 3, one_block_kernel), SHPOOL_OK);
     assert_int_equal(state.count, 66);
 }
@@ -284,9 +277,8 @@ static void vote_kernel(void *arg)
     expect((probe *)arg, simt_shfl(0x1ffu, rank, 8) == rank);
 }
 
-static void test_warps_end_with_their_block(void **unused)
+UNIT_TEST_WITH(test_warps_end_with_their_block, setup, NULL)
 {
-    (void)unused;
     for (uint32_t seed = 0; seed < 12; seed++) {
         setup(NULL);
         assert_int_equal(run_clusters(8, 9, SIMT_FIBERS, seed, vote_kernel), SHPOOL_OK);
@@ -294,7 +286,7 @@ static void test_warps_end_with_their_block(void **unused)
     }
 }
 
-static void test_shapes_that_are_none(void **unused)
+UNIT_TEST_WITH(test_shapes_that_are_none, setup, NULL)
 {
     static const struct {
         uint32_t    grid, block, cluster;
@@ -307,7 +299,6 @@ static void test_shapes_that_are_none(void **unused)
         { 8, 9, 8, SIMT_THREADS, "at most 64 threads" },
     };
 
-    (void)unused;
     for (uint32_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
         simt_launch launch = { .grid = { wrong[i].grid }, .block = { wrong[i].block },
                                .cluster = { wrong[i].cluster }, .engine = wrong[i].engine };
@@ -316,21 +307,4 @@ static void test_shapes_that_are_none(void **unused)
         assert_text(wrong[i].text);
         assert_int_equal(state.count, 0);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_ranks_of_3d_clusters, setup),
-        cmocka_unit_test_setup(test_blocks_reach_each_others_memory, setup),
-        cmocka_unit_test_setup(test_every_schedule_of_a_flag, setup),
-        cmocka_unit_test_setup(test_wrong_accesses_are_named, setup),
-        cmocka_unit_test_setup(test_a_neighbour_that_exits_too_early_is_found, setup),
-        cmocka_unit_test_setup(test_threads_at_different_barriers_are_named, setup),
-        cmocka_unit_test_setup(test_a_block_barrier_is_for_one_block, setup),
-        cmocka_unit_test_setup(test_warps_end_with_their_block, setup),
-        cmocka_unit_test_setup(test_shapes_that_are_none, setup),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

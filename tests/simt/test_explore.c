@@ -25,11 +25,10 @@ static void two_stores_kernel(void *arg)
  * these, no preemption or one before each of the first's n accesses, 2(n+1).  Bound 2: after a
  * preemption at one of n points, the other may be preempted at any of its n or not at all,
  * 2(1 + n(n+1)). */
-static void test_exploration_runs_each_schedule_once(void **unused)
+UNIT_TEST_WITH(test_exploration_runs_each_schedule_once, setup, NULL)
 {
     static const unsigned long long schedules[] = { 2, 6, 14 };
 
-    (void)unused;
     for (uint32_t bound = 0; bound < 3; bound++) {
         assert_int_equal(explore(2, bound, NULL, two_stores_kernel), SHPOOL_OK);
         assert_int_equal(result.schedules, schedules[bound]);
@@ -60,13 +59,12 @@ static void lost_before(void *arg)
     ((probe *)arg)->y++;
 }
 
-static void test_exploration_finds_a_lost_update_with_one_preemption(void **unused)
+UNIT_TEST_WITH(test_exploration_finds_a_lost_update_with_one_preemption, setup, NULL)
 {
     const simt_hooks hooks = { lost_before, lost_after };
     simt_launch      launch = { .block = { 2 }, .dynamic_bytes = 64, .fill = 0x101 };
     simt_bounds      bounds = { .preemptions = 0 };
 
-    (void)unused;
     assert_int_equal(simt_explore(&launch, &bounds, &hooks, lost_kernel, &state, &result),
                      SHPOOL_OK); /* memory starts at 0x01010101 */
     assert_int_equal(result.complete, 1);
@@ -102,9 +100,8 @@ static void locks_kernel(void *arg)
     simt_atomic_store(a, 0, SIMT_RELEASE);
 }
 
-static void test_exploration_finds_a_deadlock_of_two_locks(void **unused)
+UNIT_TEST_WITH(test_exploration_finds_a_deadlock_of_two_locks, setup, NULL)
 {
-    (void)unused;
     assert_int_equal(explore(2, 0, NULL, locks_kernel), SHPOOL_OK);
     assert_int_equal(explore(2, 1, NULL, locks_kernel), SHPOOL_ERR_DEADLOCK);
     assert_text("thread 0: wait on word 0x404 (holds 1, seen 1) at");
@@ -120,9 +117,8 @@ static void masks_kernel(void *arg)
     simt_global_store32(&((probe *)arg)->seen[simt_converged()], 1);
 }
 
-static void test_exploration_gives_every_converged_group(void **unused)
+UNIT_TEST_WITH(test_exploration_gives_every_converged_group, setup, NULL)
 {
-    (void)unused;
     assert_int_equal(explore(3, 1, NULL, masks_kernel), SHPOOL_OK);
     for (uint32_t mask = 1; mask < 8; mask++) {
         assert_int_equal(state.seen[mask], 1);
@@ -137,12 +133,11 @@ static void stray_kernel(void *arg)
     }
 }
 
-static void test_exploration_stops_where_it_is_told_to(void **unused)
+UNIT_TEST_WITH(test_exploration_stops_where_it_is_told_to, setup, NULL)
 {
     simt_launch launch = { .block = { 3 }, .dynamic_bytes = 64 };
     simt_bounds bounds = { .preemptions = 2, .max_schedules = 5 };
 
-    (void)unused;
     assert_int_equal(simt_explore(&launch, &bounds, NULL, two_stores_kernel, NULL, &result),
                      SHPOOL_OK);
     assert_int_equal(result.schedules, 5);
@@ -187,9 +182,8 @@ static void counter_kernel(void *arg)
     expect(p, simt_load64(a + 16) == 500ull * simt_block_threads());
 }
 
-static void test_atomics_lose_nothing(void **unused)
+UNIT_TEST_WITH(test_atomics_lose_nothing, setup, NULL)
 {
-    (void)unused;
     assert_int_equal(run(100, SIMT_FIBERS, 3, 2, counter_kernel), SHPOOL_OK);
     assert_int_equal(run(8, SIMT_THREADS, 3, 5, counter_kernel), SHPOOL_OK);
     assert_int_equal(run(64, SIMT_THREADS, 3, 0, counter_kernel), SHPOOL_OK);
@@ -205,24 +199,8 @@ static void native_kernel(void *arg)
     simt_native_free(NULL);
 }
 
-static void test_native_malloc_gives_aligned_host_memory(void **unused)
+UNIT_TEST_WITH(test_native_malloc_gives_aligned_host_memory, setup, NULL)
 {
-    (void)unused;
     assert_int_equal(run(40, SIMT_FIBERS, 0, 1, native_kernel), SHPOOL_OK);
     assert_int_equal(state.wrong, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_exploration_runs_each_schedule_once, setup),
-        cmocka_unit_test_setup(test_exploration_finds_a_lost_update_with_one_preemption, setup),
-        cmocka_unit_test_setup(test_exploration_finds_a_deadlock_of_two_locks, setup),
-        cmocka_unit_test_setup(test_exploration_gives_every_converged_group, setup),
-        cmocka_unit_test_setup(test_exploration_stops_where_it_is_told_to, setup),
-        cmocka_unit_test_setup(test_atomics_lose_nothing, setup),
-        cmocka_unit_test_setup(test_native_malloc_gives_aligned_host_memory, setup),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

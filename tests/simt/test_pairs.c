@@ -98,11 +98,10 @@ static void swaps_kernel(void *arg)
     expect(p, !simt_atomic_cas_pair(a, old, plain, SIMT_ACQUIRE) && is(a, set));
 }
 
-static void test_pairs_of_words(void **unused)
+UNIT_TEST_WITH(test_pairs_of_words, setup, NULL)
 {
     static const simt_kernel kernels[] = { pairs_kernel, near_pairs_kernel, cluster_pairs_kernel };
 
-    (void)unused;
     for (size_t i = 0; i < sizeof(kernels) / sizeof(kernels[0]); i++) {
         setup(NULL);
         assert_int_equal(run(1, SIMT_FIBERS, 1, 3, kernels[i]), SHPOOL_OK);
@@ -111,9 +110,8 @@ static void test_pairs_of_words(void **unused)
     }
 }
 
-static void test_swaps_of_pairs(void **unused)
+UNIT_TEST_WITH(test_swaps_of_pairs, setup, NULL)
 {
-    (void)unused;
     assert_int_equal(run(1, SIMT_FIBERS, 1, 3, swaps_kernel), SHPOOL_OK);
     assert_int_equal(state.wrong, 0);
     assert_int_equal(state.count, 33u * 34u / 2u);
@@ -149,24 +147,12 @@ static void rivals_kernel(void *arg)
     }
 }
 
-static void test_every_schedule_of_two_swaps(void **unused)
+UNIT_TEST_WITH(test_every_schedule_of_two_swaps, setup, NULL)
 {
     simt_launch launch = { .block = { 2 }, .dynamic_bytes = 64 };
     simt_bounds bounds = { .preemptions = 3 };
 
-    (void)unused;
     assert_int_equal(simt_explore(&launch, &bounds, NULL, rivals_kernel, &state, &result),
                      SHPOOL_OK);
     assert_int_equal(state.wrong, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_pairs_of_words, setup),
-        cmocka_unit_test_setup(test_swaps_of_pairs, setup),
-        cmocka_unit_test_setup(test_every_schedule_of_two_swaps, setup),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

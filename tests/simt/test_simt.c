@@ -24,11 +24,10 @@ static void shape_kernel(void *arg)
 
 static void number_kernel(void *arg) { simt_global_add64(arg, simt_launch_number()); }
 
-static void test_a_launch_has_a_number_of_its_own(void **unused)
+UNIT_TEST_WITH(test_a_launch_has_a_number_of_its_own, setup, NULL)
 {
     unsigned long long sum[2] = { 0, 0 };
 
-    (void)unused;
     for (int run = 0; run < 2; run++) {
         simt_launch launch = { .block = { 8, 1, 1 }, .grid = { 4, 1, 1 } };
 
@@ -38,9 +37,8 @@ static void test_a_launch_has_a_number_of_its_own(void **unused)
     assert_int_not_equal(sum[0], sum[1]);
 }
 
-static void test_ranks_of_3d_blocks_in_a_3d_grid(void **unused)
+UNIT_TEST_WITH(test_ranks_of_3d_blocks_in_a_3d_grid, setup, NULL)
 {
-    (void)unused;
     for (int engine = SIMT_FIBERS; engine <= SIMT_THREADS; engine++) {
         simt_launch launch = { .block = { 5, 3, 4 }, .grid = { 2, 3, 2 },
                                .engine = (simt_engine)engine };
@@ -74,11 +72,10 @@ static void memory_kernel(void *arg)
     expect(p, simt_load128(base).x == 0x00090304u);
 }
 
-static void test_each_block_has_fresh_filled_aligned_memory(void **unused)
+UNIT_TEST_WITH(test_each_block_has_fresh_filled_aligned_memory, setup, NULL)
 {
     simt_launch launch = { .grid = { 3 }, .dynamic_bytes = 1000, .static_bytes = 100 };
 
-    (void)unused;
     state.x = 0xA5;
     assert_int_equal(simt_run(&launch, memory_kernel, &state, &result), SHPOOL_OK);
     state.x     = 0x3C;
@@ -113,9 +110,8 @@ static void window_kernel(void *arg)
     simt_global_add32(&p->count, 1);
 }
 
-static void test_the_window_holds_shared_memory_and_nothing_else(void **unused)
+UNIT_TEST_WITH(test_the_window_holds_shared_memory_and_nothing_else, setup, NULL)
 {
-    (void)unused;
     for (int engine = SIMT_FIBERS; engine <= SIMT_THREADS; engine++) {
         simt_launch launch = { .block = { 16 }, .grid = { 2 }, .dynamic_bytes = 1000,
                                .static_bytes = 100, .engine = (simt_engine)engine };
@@ -127,7 +123,7 @@ static void test_the_window_holds_shared_memory_and_nothing_else(void **unused)
     }
 }
 
-static void test_launches_outside_the_limits_run_nothing(void **unused)
+UNIT_TEST_WITH(test_launches_outside_the_limits_run_nothing, setup, NULL)
 {
     const simt_launch bad[] = {
         { .block = { 1025 } },
@@ -143,7 +139,6 @@ static void test_launches_outside_the_limits_run_nothing(void **unused)
         { .from_zero = 1, .dynamic_bytes = 64, .grid = { 2 }, .cluster = { 2 } },
     };
 
-    (void)unused;
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         assert_int_equal(simt_run(&bad[i], nothing, NULL, &result), SHPOOL_ERR_INVALID);
         assert_int_equal(result.status, SHPOOL_ERR_INVALID);
@@ -161,9 +156,8 @@ static void nested_kernel(void *arg)
     expect(p, simt_run(&launch, nothing, NULL, NULL) == SHPOOL_ERR_INVALID);
 }
 
-static void test_a_kernel_may_not_start_another(void **unused)
+UNIT_TEST_WITH(test_a_kernel_may_not_start_another, setup, NULL)
 {
-    (void)unused;
     assert_int_equal(run(2, SIMT_FIBERS, 0, 0, nested_kernel), SHPOOL_OK);
     assert_int_equal(state.wrong, 0);
 }
@@ -181,12 +175,11 @@ static void order_kernel(void *arg)
     }
 }
 
-static void test_the_seed_decides_the_order(void **unused)
+UNIT_TEST_WITH(test_the_seed_decides_the_order, setup, NULL)
 {
     static uint32_t first[4096];
     uint32_t        different = 0;
 
-    (void)unused;
     for (unsigned long long seed = 0; seed < 20; seed++) {
         setup(NULL);
         assert_int_equal(run(16, SIMT_FIBERS, seed, 3, order_kernel), SHPOOL_OK);
@@ -202,9 +195,8 @@ static void test_the_seed_decides_the_order(void **unused)
     assert_int_equal(different, 19);
 }
 
-static void test_period_0_switches_only_where_a_thread_ends(void **unused)
+UNIT_TEST_WITH(test_period_0_switches_only_where_a_thread_ends, setup, NULL)
 {
-    (void)unused;
     assert_int_equal(run(16, SIMT_FIBERS, 5, 0, order_kernel), SHPOOL_OK);
     for (uint32_t i = 0; i < 64; i++) {
         assert_int_equal(state.order[i], state.order[i / 4 * 4]);
@@ -212,12 +204,11 @@ static void test_period_0_switches_only_where_a_thread_ends(void **unused)
     assert_int_equal(result.switches, 15);
 }
 
-static void test_max_switches_stops_a_livelock(void **unused)
+UNIT_TEST_WITH(test_max_switches_stops_a_livelock, setup, NULL)
 {
     simt_launch launch = { .block = { 3 }, .dynamic_bytes = 16, .switch_period = 2,
                            .max_switches = 10000 };
 
-    (void)unused;
     assert_int_equal(simt_run(&launch, spin_kernel, NULL, &result), SHPOOL_ERR_BUDGET);
     assert_text("10000");
     assert_text("threads 0-2: running");
@@ -241,11 +232,10 @@ static void barrier_kernel(void *arg)
     }
 }
 
-static void test_a_barrier_holds_all_threads(void **unused)
+UNIT_TEST_WITH(test_a_barrier_holds_all_threads, setup, NULL)
 {
     static const uint32_t threads[] = { 1, 2, 31, 32, 33, 256, 1024 };
 
-    (void)unused;
     for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
         for (uint32_t period = 0; period < 4; period++) {
             assert_int_equal(run(threads[i], SIMT_FIBERS, i, period, barrier_kernel), SHPOOL_OK);
@@ -274,9 +264,8 @@ static void exits_early_kernel(void *arg)
     }
 }
 
-static void test_threads_at_different_barriers_diverge(void **unused)
+UNIT_TEST_WITH(test_threads_at_different_barriers_diverge, setup, NULL)
 {
-    (void)unused;
     for (int engine = SIMT_FIBERS; engine <= SIMT_THREADS; engine++) {
         assert_int_equal(run(10, (simt_engine)engine, 1, 1, two_barriers_kernel),
                          SHPOOL_ERR_DIVERGENCE);
@@ -286,9 +275,8 @@ static void test_threads_at_different_barriers_diverge(void **unused)
     }
 }
 
-static void test_a_barrier_that_exited_threads_miss_diverges(void **unused)
+UNIT_TEST_WITH(test_a_barrier_that_exited_threads_miss_diverges, setup, NULL)
 {
-    (void)unused;
     for (int engine = SIMT_FIBERS; engine <= SIMT_THREADS; engine++) {
         assert_int_equal(run(32, (simt_engine)engine, 1, 1, exits_early_kernel),
                          SHPOOL_ERR_DIVERGENCE);
@@ -318,9 +306,8 @@ static void chain_kernel(void *arg)
     simt_atomic_store(a, rank + 1, SIMT_RELEASE);
 }
 
-static void test_waiting_threads_wake_when_the_word_changes(void **unused)
+UNIT_TEST_WITH(test_waiting_threads_wake_when_the_word_changes, setup, NULL)
 {
-    (void)unused;
     for (uint32_t period = 0; period < 3; period++) {
         setup(NULL);
         assert_int_equal(run(200, SIMT_FIBERS, period, period, chain_kernel), SHPOOL_OK);
@@ -347,9 +334,8 @@ static void deadlock_kernel(void *arg)
     simt_barrier();
 }
 
-static void test_a_deadlock_names_threads_places_and_words(void **unused)
+UNIT_TEST_WITH(test_a_deadlock_names_threads_places_and_words, setup, NULL)
 {
-    (void)unused;
     for (int engine = SIMT_FIBERS; engine <= SIMT_THREADS; engine++) {
         assert_int_equal(run(32, (simt_engine)engine, 1, 1, deadlock_kernel),
                          SHPOOL_ERR_DEADLOCK);
@@ -379,9 +365,8 @@ static void brief_kernel(void *arg)
     simt_barrier();
 }
 
-static void test_a_brief_wait_ends_when_nobody_else_can_go_on(void **unused)
+UNIT_TEST_WITH(test_a_brief_wait_ends_when_nobody_else_can_go_on, setup, NULL)
 {
-    (void)unused;
     for (int engine = SIMT_FIBERS; engine <= SIMT_THREADS; engine++) {
         for (uint32_t period = 0; period < 3; period++) {
             setup(NULL);
@@ -391,9 +376,8 @@ static void test_a_brief_wait_ends_when_nobody_else_can_go_on(void **unused)
     }
 }
 
-static void test_no_progress_for_too_long_is_a_deadlock_of_os_threads(void **unused)
+UNIT_TEST_WITH(test_no_progress_for_too_long_is_a_deadlock_of_os_threads, setup, NULL)
 {
-    (void)unused;
     timeout_ms = 300;
     assert_int_equal(run(4, SIMT_THREADS, 0, 0, spin_kernel), SHPOOL_ERR_DEADLOCK);
     assert_text("300 ms");
@@ -421,7 +405,7 @@ static void fault_kernel(void *arg)
     simt_barrier();
 }
 
-static void test_a_shared_access_outside_or_misaligned_faults(void **unused)
+UNIT_TEST_WITH(test_a_shared_access_outside_or_misaligned_faults, setup, NULL)
 {
     static const struct {
         uint32_t    addr, bytes;
@@ -438,7 +422,6 @@ static void test_a_shared_access_outside_or_misaligned_faults(void **unused)
         { 0x401, 0, "fault: wait of 4 bytes at 0x401 is not aligned" },
     };
 
-    (void)unused;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         for (int engine = SIMT_FIBERS; engine <= SIMT_THREADS; engine++) {
             state.x = cases[i].addr;
@@ -448,29 +431,4 @@ static void test_a_shared_access_outside_or_misaligned_faults(void **unused)
             assert_int_equal(state.wrong, 0);
         }
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_ranks_of_3d_blocks_in_a_3d_grid, setup),
-        cmocka_unit_test_setup(test_a_launch_has_a_number_of_its_own, setup),
-        cmocka_unit_test_setup(test_each_block_has_fresh_filled_aligned_memory, setup),
-        cmocka_unit_test_setup(test_the_window_holds_shared_memory_and_nothing_else, setup),
-        cmocka_unit_test_setup(test_launches_outside_the_limits_run_nothing, setup),
-        cmocka_unit_test_setup(test_a_kernel_may_not_start_another, setup),
-        cmocka_unit_test_setup(test_the_seed_decides_the_order, setup),
-        cmocka_unit_test_setup(test_period_0_switches_only_where_a_thread_ends, setup),
-        cmocka_unit_test_setup(test_max_switches_stops_a_livelock, setup),
-        cmocka_unit_test_setup(test_a_barrier_holds_all_threads, setup),
-        cmocka_unit_test_setup(test_threads_at_different_barriers_diverge, setup),
-        cmocka_unit_test_setup(test_a_barrier_that_exited_threads_miss_diverges, setup),
-        cmocka_unit_test_setup(test_waiting_threads_wake_when_the_word_changes, setup),
-        cmocka_unit_test_setup(test_a_brief_wait_ends_when_nobody_else_can_go_on, setup),
-        cmocka_unit_test_setup(test_a_deadlock_names_threads_places_and_words, setup),
-        cmocka_unit_test_setup(test_no_progress_for_too_long_is_a_deadlock_of_os_threads, setup),
-        cmocka_unit_test_setup(test_a_shared_access_outside_or_misaligned_faults, setup),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

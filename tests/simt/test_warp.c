@@ -80,11 +80,10 @@ static void collectives_kernel(void *arg)
     }
 }
 
-static void test_collectives_answer_as_the_model_does(void **unused)
+UNIT_TEST_WITH(test_collectives_answer_as_the_model_does, setup, NULL)
 {
     static const uint32_t threads[] = { 1, 7, 32, 33, 64, 100, 1024 };
 
-    (void)unused;
     for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
         for (uint32_t period = 0; period < 3; period++) {
             state.count = 0;
@@ -158,7 +157,7 @@ static void mask_kernel(void *arg)
     }
 }
 
-static void test_masks_that_cannot_be_met_diverge(void **unused)
+UNIT_TEST_WITH(test_masks_that_cannot_be_met_diverge, setup, NULL)
 {
     static const char *const texts[] = {
         "does not name its caller, lane 3 (thread 3)",
@@ -173,7 +172,6 @@ static void test_masks_that_cannot_be_met_diverge(void **unused)
         "waiting for thread 2",
     };
 
-    (void)unused;
     for (uint32_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
         for (unsigned long long seed = 0; seed < 10; seed++) {
             state.x = i;
@@ -199,11 +197,10 @@ static void converged_kernel(void *arg)
     }
 }
 
-static void test_converged_gives_subsets_from_one_lane_to_all(void **unused)
+UNIT_TEST_WITH(test_converged_gives_subsets_from_one_lane_to_all, setup, NULL)
 {
     uint32_t sizes = 0;
 
-    (void)unused;
     for (unsigned long long seed = 0; seed < 200; seed++) {
         assert_int_equal(run(24, SIMT_FIBERS, seed, 1, converged_kernel), SHPOOL_OK);
     }
@@ -235,9 +232,8 @@ static void polled_kernel(void *arg)
     }
 }
 
-static void test_converged_ends_while_others_poll(void **unused)
+UNIT_TEST_WITH(test_converged_ends_while_others_poll, setup, NULL)
 {
-    (void)unused;
     for (unsigned long long seed = 0; seed < 20; seed++) {
         assert_int_equal(run(64, SIMT_FIBERS, seed, 3, polled_kernel), SHPOOL_OK);
     }
@@ -268,9 +264,8 @@ static void bits_kernel(void *arg)
     }
 }
 
-static void test_masks_of_every_first_and_count(void **unused)
+UNIT_TEST_WITH(test_masks_of_every_first_and_count, setup, NULL)
 {
-    (void)unused;
     assert_int_equal(run(33, SIMT_FIBERS, 0, 0, bits_kernel), SHPOOL_OK);
     assert_int_equal(state.count, 33 * 33);
     assert_int_equal(state.wrong, 0);
@@ -285,23 +280,8 @@ static void keep_kernel(void *arg)
     expect(p, (simt_keep(0) == 0) && (simt_keep(~0u) == ~0u));
 }
 
-static void test_a_kept_value_is_the_value(void **unused)
+UNIT_TEST_WITH(test_a_kept_value_is_the_value, setup, NULL)
 {
-    (void)unused;
     assert_int_equal(run(64, SIMT_FIBERS, 0, 0, keep_kernel), SHPOOL_OK);
     assert_int_equal(state.wrong, 0);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_collectives_answer_as_the_model_does, setup),
-        cmocka_unit_test_setup(test_masks_that_cannot_be_met_diverge, setup),
-        cmocka_unit_test_setup(test_converged_gives_subsets_from_one_lane_to_all, setup),
-        cmocka_unit_test_setup(test_converged_ends_while_others_poll, setup),
-        cmocka_unit_test_setup(test_masks_of_every_first_and_count, setup),
-        cmocka_unit_test_setup(test_a_kept_value_is_the_value, setup),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,16 +7,15 @@
 #ifndef SHPOOL_TESTS_SIMT_TRIAL_H
 #define SHPOOL_TESTS_SIMT_TRIAL_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
 #include <shpool/executor.h>
+
+#include "tests/test.h"
+
+#undef UNIT_STATE
+#define UNIT_STATE unused /* `state` is a kernel's */
 
 typedef struct probe {
     uint32_t wrong;

@@ -7,11 +7,10 @@
 #include <fcntl.h>
 #include <getopt.h>
 #include <signal.h>
-#include <stdatomic.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-#include "tests/wrapped.h"
+#include "tests/faults.h"
 #include "tools/bench/json.h"
 #include "tools/bench/names.h"
 
@@ -20,20 +19,6 @@
 #endif
 
 #define WRITES 16u /* limits on a file that are tried */
-
-/* ---- allocations; the linker puts these in the place of libc's ---- */
-
-static atomic_ulong  allocations; /* since the command began; the executor's threads add to it */
-static unsigned long failing;     /* number of the one that fails; 0: none */
-
-static int fails(void)
-{
-    return (failing != 0) && (atomic_fetch_add(&allocations, 1) + 1 == failing);
-}
-
-WRAPPED_MALLOC
-WRAPPED_CALLOC
-WRAPPED_REALLOC
 
 /* ---- a command ---- */
 
@@ -60,9 +45,8 @@ static int run(command *what, const char *words)
     fflush(stdout);
     (void)dup2(nowhere, STDOUT_FILENO);
     (void)dup2(said, STDERR_FILENO);
-    optind      = 0; /* GNU: restart */
-    allocations = 0;
-    status      = what(argc, argv);
+    optind = 0; /* GNU: restart */
+    status = what(argc, argv);
     fflush(stdout);
     (void)dup2(out, STDOUT_FILENO);
     (void)dup2(err, STDERR_FILENO);
@@ -112,29 +96,40 @@ static int is_old(const char *output)
     return (output != NULL) && (stat(output, &about) == 0) && (about.st_size == 3);
 }
 
-/* Fail at each allocation, until none is left; output: the file it writes, or NULL. */
+static struct {
+    command    *what;
+    const char *words;
+    const char *output; /* the file that it writes, or NULL */
+    unsigned    files;  /* before it */
+} played;
+
+static void begin_command(void)
+{
+    put_old(played.output);
+    played.files = files();
+}
+
+static void act_command(void)
+{
+    const int status = run(played.what, played.words);
+
+    (void)fault_fine((status == 0) ? SHPOOL_OK : SHPOOL_ERR_NO_MEMORY);
+    assert_true((status == 0) || (played.output == NULL) || is_old(played.output));
+}
+
+static void end_command(void)
+{
+    assert_int_equal(files(), played.files);
+}
+
 static void sweep_allocations(command *what, const char *words, const char *output)
 {
-    unsigned refused = 0;
-    unsigned before;
-    int      status  = 1;
+    const fault_scene scene = { words, "", 4, 0, begin_command, act_command, end_command };
 
-    put_old(output);
-    before = files();
-    for (unsigned long n = 1; status != 0; n++) {
-        failing = n;
-        put_old(output);
-        status = run(what, words);
-        assert_true((status == 0) || (output == NULL) || is_old(output));
-        assert_true(allocations < 2000); /* a sweep ends */
-        assert_int_equal(files(), before);
-        refused += status != 0;
-        if ((status == 0) && (allocations >= n)) { /* it could do without */
-            status = 1;
-        }
-    }
-    failing = 0;
-    assert_true(refused >= 4);
+    played.what   = what;
+    played.words  = words;
+    played.output = output;
+    fault_sweep(&scene);
     assert_false(is_old(output));
 }
 
@@ -238,52 +233,58 @@ static int put_results(const char *name)
     bench_results results = {.count = 0};
     bench_row     row;
     FILE         *file   = fopen(name, "w");
-    unsigned long fail_at = failing;
+    const int     armed   = fault.armed;
     int           status;
 
     assert_non_null(file);
-    failing = 0;
+    fault.armed = 0;
     bench_row_init(&row, &point);
     for (uint32_t i = 1; i <= 3; i++) {
         row.threads = 32 * i;
         assert_int_equal(bench_results_add(&results, &row), 0);
     }
-    failing     = fail_at;
-    allocations = 0;
+    fault.armed = armed;
     status      = bench_json_write(&results, file);
-    failing     = 0;
+    fault.armed = 0;
     assert_int_equal(fclose(file), 0);
     bench_results_clear(&results);
     return status;
 }
 
 /* Results that lack a row or a member would be read as others. */
-static void test_results_are_whole_or_refused(void **state)
+static void act_results(void)
 {
     static char  whole[65536], text[65536];
     const size_t bytes   = text_of("results.json", whole, sizeof(whole));
-    unsigned     refused = 0;
     const int    nowhere = open("/dev/null", O_WRONLY);
     const int    err     = dup(STDERR_FILENO);
+    int          status;
 
-    (void)state;
     (void)dup2(nowhere, STDERR_FILENO);
-    for (unsigned long n = 1; bench_has_json() && (n == 1 || allocations >= n - 1); n++) {
-        int status;
-
-        failing = n;
-        status  = put_results("part.json");
-        if ((status == 0) && ((text_of("part.json", text, sizeof(text)) != bytes) ||
-                              (memcmp(text, whole, bytes) != 0))) {
-            fail_msg("without allocation %lu the results are others", n);
-        }
-        refused += (status != 0);
-    }
+    status = put_results("part.json");
     (void)dup2(err, STDERR_FILENO);
     (void)close(err);
     (void)close(nowhere);
+    if ((status == 0) && ((text_of("part.json", text, sizeof(text)) != bytes) ||
+                          (memcmp(text, whole, bytes) != 0))) {
+        fail_msg("without allocation %u the results are others", fault.at);
+    }
+}
+
+static void nothing(void)
+{
+}
+
+static void test_results_are_whole_or_refused(void **state)
+{
+    static const fault_scene scene = { "results", "", 100, 0, nothing, act_results, nothing };
+
+    (void)state;
+    if (!bench_has_json()) {
+        skip();
+    }
+    fault_sweep(&scene);
     (void)unlink("part.json");
-    assert_true(!bench_has_json() || (refused > 100));
 }
 
 /* ---- their inputs ---- */
@@ -292,7 +293,7 @@ static int start(void **state)
 {
     (void)state;
 #if HAVE_JANSSON
-    json_set_alloc_funcs(__wrap_malloc, free);
+    json_set_alloc_funcs(malloc, free); /* ours */
 #endif
     if ((mkdtemp(folder) == NULL) || (chdir(folder) != 0)) {
         return -1;

@@ -93,8 +93,7 @@ nodist_tests_tools_test_tool_faults_SOURCES = tools/bench/draw.c
 tests_tools_test_tool_faults_CFLAGS  = $(AM_CFLAGS) $(JANSSON_CFLAGS) \
 	-DSYSTEM_PYTHON='"/nonexistent/python3"'
 tests_tools_test_tool_faults_LDADD   = $(LDADD) $(JANSSON_LIBS)
-tests_tools_test_tool_faults_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
-	-Wl,--wrap=realloc
+tests_tools_test_tool_faults_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing)
 # flags of their own: the tool compiles the same files with its own
 tests_tools_test_bench_gpu_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_tools_test_bench_gpu_LDADD  = $(LDADD) $(JANSSON_LIBS)

@@ -12,6 +12,7 @@
 #include "device/stack.h"
 
 fake_state fake;
+cu_result (*fake_refusal)(void);
 _Thread_local fake_thread fake_thread_state = { .mode = CU_CAPTURE_MODE_GLOBAL };
 
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -48,7 +49,7 @@ cu_result fake_begin(unsigned call)
         fake.fail_again = 0;
         return fake.fail_with;
     }
-    return CU_SUCCESS;
+    return (fake_refusal != NULL) ? fake_refusal() : CU_SUCCESS;
 }
 
 int fake_current_device(void)

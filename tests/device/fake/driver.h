@@ -79,6 +79,10 @@ int fake_failed(void); /* 1: it happened */
 /* The nth call from now on and all after it fail, as at the end of the process; 0: none. */
 void fake_fail_from(unsigned long nth, cu_result result);
 
+/* Asked at each such call, if it is not NULL: what the call is to return, CU_SUCCESS if it is to do
+ * its work. */
+extern cu_result (*fake_refusal)(void);
+
 /* Limit the driver to `bytes` of a device. */
 void fake_limit(int device, uint64_t bytes);
 

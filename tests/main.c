@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Runs the tests of a program (tests/test.h).
+ *
+ *     PROGRAM [PATTERN]   only tests whose names match: tests/pools/planted.sh wants single ones
+ */
+#include "unit.h"
+
+#define MOST_TESTS 128u
+
+static struct CMUnitTest tests[MOST_TESTS];
+static size_t            count;
+static CMFixtureFunction group_set_up, group_tear_down;
+
+void unit_add(const char *name, CMUnitTestFunction test, CMFixtureFunction set_up,
+              CMFixtureFunction tear_down)
+{
+    if (count == MOST_TESTS) {
+        abort();
+    }
+    tests[count++] = (struct CMUnitTest){ name, test, (set_up != NULL) ? set_up : clear_environment,
+                                          tear_down, NULL };
+}
+
+void unit_group(CMFixtureFunction set_up, CMFixtureFunction tear_down)
+{
+    group_set_up    = set_up;
+    group_tear_down = tear_down;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
+    (void)clear_environment(NULL);
+    return _cmocka_run_group_tests(argv[0], tests, count, group_set_up, group_tear_down);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* Tests that list themselves: tests/main.c runs those of the program, in the order of the file.
+ *
+ *     UNIT_TEST(test_a_thing)
+ *     {
+ *         assert_int_equal(...);
+ *     }
+ */
+#ifndef SHPOOL_TESTS_TEST_H
+#define SHPOOL_TESTS_TEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#ifndef UNIT_STATE
+#define UNIT_STATE state /* the name of what a setup hands to its test */
+#endif
+
+/* Called before main(). */
+void unit_add(const char *name, CMUnitTestFunction test, CMFixtureFunction set_up,
+              CMFixtureFunction tear_down);
+void unit_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+
+#define UNIT_ADD(_test, _id, _name, _set_up, _tear_down)                                           \
+    __attribute__((constructor)) static void unit_add_##_test##_id(void)                           \
+    {                                                                                              \
+        unit_add(_name, _test, _set_up, _tear_down);                                               \
+    }
+
+/* A test between a setup and a teardown; each may be NULL. */
+#define UNIT_TEST_WITH(_test, _set_up, _tear_down)                                                 \
+    static void _test(void **UNIT_STATE);                                                          \
+    UNIT_ADD(_test, , #_test, _set_up, _tear_down)                                                 \
+    static void _test(void **UNIT_STATE __attribute__((unused)))
+
+/* A test that begins without the library's variables in its environment (tests/unit.h). */
+#define UNIT_TEST(_test) UNIT_TEST_WITH(_test, NULL, NULL)
+
+/* Before and after all tests of the program. */
+#define UNIT_GROUP(_set_up, _tear_down)                                                            \
+    __attribute__((constructor)) static void unit_add_group(void)                                  \
+    {                                                                                              \
+        unit_group(_set_up, _tear_down);                                                           \
+    }
+
+#endif /* SHPOOL_TESTS_TEST_H */
