@@ -260,13 +260,17 @@ shpool_status shpool_device_enter_stream(const shpool_device *device, shpool_str
 {
     int legacy = is_legacy(stream);
     int captures;
+    cu_result result;
     shpool_status status = shpool_device_enter(device, left_p);
 
     if ((status != SHPOOL_OK) || (!legacy && !wait)) {
         return status;
     }
-    if ((ask(device, stream, &captures) != CU_SUCCESS) && legacy) {
+    result = ask(device, stream, &captures);
+    if (legacy && (result == CU_ERROR_STREAM_CAPTURE_IMPLICIT)) {
         status = legacy_is_off_limits();
+    } else if (legacy && (result != CU_SUCCESS)) {
+        status = shpool_driver_failed(device->cu, "cuStreamIsCapturing", result);
     } else if (captures) {
         status = shpool_error(SHPOOL_ERR_CAPTURE, "the stream captures a graph, so the host cannot "
                               "wait for its work: call this before or after the capture");
