@@ -386,7 +386,7 @@ class Streams(unittest.TestCase):
     """CuPy's arrays are freed on the stream that they were allocated on."""
 
     def printed(self, code):
-        done = subprocess.run([sys.executable, "-c", STREAMS + code], stdout=subprocess.PIPE,
+        done = subprocess.run([sys.executable, "-u", "-c", STREAMS + code], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=True)
         return done.stdout.decode().replace("\n", " ")
 
