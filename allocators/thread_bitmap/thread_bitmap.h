@@ -39,38 +39,11 @@ SIMT_HD uint32_t shpool_tb_units(uint32_t granules)
     return 2u * ((granules + 63u) >> 6);
 }
 
-/* Number of granules that fit after the units. */
-SIMT_HD uint32_t shpool_tb_granules(uint32_t bytes, uint32_t alignment, uint32_t units)
-{
-    uint32_t offset = (8u * units + alignment - 1u) & ~(alignment - 1u);
-    uint32_t room   = (bytes > offset) ? (bytes - offset) >> 4 : 0u;
-
-    return (room < 32u * units) ? room : 32u * units;
-}
-
 SIMT_HD shpool_layout shpool_thread_bitmap_layout(uint32_t bytes, uint32_t alignment)
 {
-    shpool_layout layout = {0, 0, {0, 0}};
-    uint32_t      units  = 2u * ((bytes + 1039u) / 1040u); /* 1,024 B of payload, 16 B a pair */
-    uint32_t      granules;
+    const shpool_run_bits bits = {0, 16u, 64u}; /* pairs of units */
 
-    if (units == 0) {
-        return layout;
-    }
-    granules = shpool_tb_granules(bytes, alignment, units);
-    /* Where padding rounds the units up, fewer of them can leave more payload. */
-    while ((units > 2u) && (shpool_tb_granules(bytes, alignment, units - 2u) >= granules)) {
-        units -= 2u;
-        granules = shpool_tb_granules(bytes, alignment, units);
-    }
-    if (granules == 0) {
-        return layout;
-    }
-    layout.word[0] = granules;
-    layout.word[1] = (8u * shpool_tb_units(granules) + alignment - 1u) & ~(alignment - 1u);
-    layout.largest = granules << 4;
-    layout.bytes   = layout.word[1] + layout.largest;
-    return layout;
+    return shpool_run_layout(bits, bytes, alignment);
 }
 
 SIMT_FN simt_addr shpool_tb_at(shpool_view view, uint32_t unit)

@@ -73,6 +73,7 @@
  *                                  not wait with it.  In loops that only peek, nvcc 13.0 does not
  *                                  insert the YIELD that splits a warp (bitmap's bitmap.h).
  *   simt_peek_pair(a)              the same for a pair
+ *   simt_peek_quad(a)              the same for four words, in any order; a is a multiple of 16
  *
  * Clusters.  Blocks of a cluster (sm_90 and up) reach each other's shared memory; everywhere else a
  *   block is a cluster of one, and the following functions equal those without the prefix.

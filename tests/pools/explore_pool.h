@@ -2,7 +2,7 @@
 /* One scenario of an exploration: scripts over a small pool, a journal of who owned what when, and
  * what must hold after each schedule.
  *
- * For a program that binds to bitmap inline and is one translation unit: the state is static. */
+ * For a program that binds to its allocator inline and is one translation unit: static state. */
 #ifndef SHPOOL_TESTS_EXPLORE_POOL_H
 #define SHPOOL_TESTS_EXPLORE_POOL_H
 
@@ -265,7 +265,7 @@ static void start_scenario(const scenario *s, simt_launch *launch)
     shpool_config want = { .block_threads = s->threads, .payload_bytes = 16u * s->granules };
 
     now = s;
-    assert_int_equal(shpool_plan("bitmap", &want, &pool), SHPOOL_OK);
+    assert_int_equal(shpool_plan(SHPOOL_BOUND_NAME, &want, &pool), SHPOOL_OK);
     assert_int_equal(pool.word[0], s->granules);
     launch->block[0]      = s->threads;
     launch->dynamic_bytes = pool.shared_bytes;

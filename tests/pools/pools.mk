@@ -24,9 +24,11 @@ shpool_cmocka_tests += \
 	tests/pools/test_cxx \
 	tests/pools/test_damage \
 	tests/pools/test_explore \
+	tests/pools/test_explore_planes \
 	tests/pools/test_geometry \
 	tests/pools/test_group \
 	tests/pools/test_group_explore \
+	tests/pools/test_group_explore_planes \
 	tests/pools/test_group_misuse \
 	tests/pools/test_group_search \
 	tests/pools/test_heap \

@@ -9,7 +9,9 @@
  *     counts as taken from the START of the malloc that returned it to the END of its free
  *   - the scenario's own condition holds (one winner of a double free, ...)
  * The program prints how many schedules each scenario has. */
+#ifndef SHPOOL_INLINE /* test_explore_planes.c */
 #define SHPOOL_INLINE bitmap
+#endif
 #define GRANULES      352u
 #include "explore_pool.h"
 
@@ -254,7 +256,8 @@ static void resize(shpool_heap heap, held *h, uint32_t granules)
     uint32_t old  = h->life->count;
 
     if (granules > old) { /* its new part is taken from the start of the call, if it works */
-        if (shpool_bitmap_resize(heap.view, simt_to_shared(h->slot.at), 16u * granules)) {
+        if (SHPOOL_INLINE_(shpool_, _resize)(heap.view, simt_to_shared(h->slot.at),
+                                             16u * granules)) {
             taken *more = &own->taken[own->takes++];
 
             HEAP_EXPECT(&model, shpool_usable_size(heap, h->slot.at) == 16u * granules);
@@ -275,8 +278,8 @@ static void resize(shpool_heap heap, held *h, uint32_t granules)
     heap_model_drop(&model, place_of(heap), &h->slot);
     h->slot.bytes = 16u * granules; /* before others may have the rest */
     heap_model_claim(&model, place_of(heap), &h->slot, 0, 16);
-    HEAP_EXPECT(&model, shpool_bitmap_resize(heap.view, simt_to_shared(h->slot.at),
-                                             16u * granules));
+    HEAP_EXPECT(&model, SHPOOL_INLINE_(shpool_, _resize)(heap.view, simt_to_shared(h->slot.at),
+                                                         16u * granules));
     HEAP_EXPECT(&model, shpool_usable_size(heap, h->slot.at) == 16u * granules);
     taken *less   = &own->taken[own->takes++];
     *less         = *h->life;
@@ -366,6 +369,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_shrinking_while_another_allocates),
     };
 
-    return heap_tests_begin("bitmap", argc, argv) ? cmocka_run_group_tests(tests, NULL, NULL)
-                                                  : HEAP_TESTS_SKIPPED;
+    return heap_tests_begin(SHPOOL_BOUND_NAME, argc, argv)
+               ? cmocka_run_group_tests(tests, NULL, NULL) : HEAP_TESTS_SKIPPED;
 }

@@ -3,7 +3,9 @@
  * preemptions, as in test_explore.c, and two groups against each other under many random ones.
  * What can go wrong is what the group adds: who uses the memory when, and who is told what.  Whole
  * warps, which serve a request by all lanes, are in test_warp_explore.c. */
+#ifndef SHPOOL_INLINE /* test_group_explore_planes.c */
 #define SHPOOL_INLINE bitmap
+#endif
 #include "explore_pool.h"
 
 #define PAIR       0x3u /* lanes of the first group */
@@ -116,7 +118,7 @@ static shpool_heap start(void)
     heap.view.word[0] = pool.word[0];
     heap.view.word[1] = pool.word[1];
     if (simt_thread_rank() == 0) {
-        shpool_bitmap_init(heap.view, 0, 1);
+        SHPOOL_INLINE_(shpool_, _init)(heap.view, 0, 1);
         if (now->setup != NULL) {
             now->setup(heap);
         }
@@ -317,6 +319,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_group_reuses_what_another_frees),
     };
 
-    return heap_tests_begin("bitmap", argc, argv) ? cmocka_run_group_tests(tests, NULL, NULL)
-                                                  : HEAP_TESTS_SKIPPED;
+    return heap_tests_begin(SHPOOL_BOUND_NAME, argc, argv)
+               ? cmocka_run_group_tests(tests, NULL, NULL) : HEAP_TESTS_SKIPPED;
 }

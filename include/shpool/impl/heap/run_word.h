@@ -65,6 +65,56 @@ SIMT_FN uint32_t shpool_run_search(uint32_t *start_p, uint32_t at, uint32_t span
     return found;
 }
 
+/* How a pool's bits lie before its granules: `head` bytes, then `bytes` for each `span` of them. */
+typedef struct shpool_run_bits {
+    uint32_t head, bytes, span;
+} shpool_run_bits;
+
+/* Offset of granule 0 after the bits of `units` spans. */
+SIMT_HD uint32_t shpool_run_offset(shpool_run_bits bits, uint32_t units, uint32_t alignment)
+{
+    return (bits.head + bits.bytes * units + alignment - 1u) & ~(alignment - 1u);
+}
+
+/* Number of granules that fit after them. */
+SIMT_HD uint32_t shpool_run_granules(shpool_run_bits bits, uint32_t units, uint32_t bytes,
+                                     uint32_t alignment)
+{
+    const uint32_t offset = shpool_run_offset(bits, units, alignment);
+    const uint32_t room   = (bytes > offset) ? (bytes - offset) >> 4 : 0u;
+
+    return (room < bits.span * units) ? room : bits.span * units;
+}
+
+/* A pool's layout: word[0] is the number of its granules, word[1] the offset of the first. */
+SIMT_HD shpool_layout shpool_run_layout(shpool_run_bits bits, uint32_t bytes, uint32_t alignment)
+{
+    const uint32_t each   = 16u * bits.span + bits.bytes;
+    shpool_layout  layout = {0, 0, {0, 0}};
+    uint32_t       units  = bytes / each + ((bytes % each != 0) ? 1u : 0u);
+    uint32_t       granules;
+
+    if (units == 0) {
+        return layout;
+    }
+    granules = shpool_run_granules(bits, units, bytes, alignment);
+    /* Where padding rounds the bits up, fewer of them can leave more payload. */
+    while ((units > 1u) &&
+           (shpool_run_granules(bits, units - 1u, bytes, alignment) >= granules)) {
+        units--;
+        granules = shpool_run_granules(bits, units, bytes, alignment);
+    }
+    if (granules == 0) {
+        return layout;
+    }
+    units          = (granules + bits.span - 1u) / bits.span;
+    layout.word[0] = granules;
+    layout.word[1] = shpool_run_offset(bits, units, alignment);
+    layout.largest = granules << 4;
+    layout.bytes   = layout.word[1] + layout.largest;
+    return layout;
+}
+
 /* Granule at `offset` bytes after granule 0; a value far above any pool's if the address is not the
  * start of a granule.  The rotation moves misaligned addresses, and addresses below the pool,
  * there. */

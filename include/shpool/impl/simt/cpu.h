@@ -281,6 +281,15 @@ extern void __tsan_release(void *addr) __attribute__((weak));
         } \
         return i; \
     } \
+    SIMT_FN simt_u128 simt_##_p##peek_quad(simt_addr a) \
+    { \
+        simt_u128 v; \
+        v.x = simt_##_p##atomic_load(a, SIMT_RELAXED); \
+        v.y = simt_##_p##atomic_load(a + 4u, SIMT_RELAXED); \
+        v.z = simt_##_p##atomic_load(a + 8u, SIMT_RELAXED); \
+        v.w = simt_##_p##atomic_load(a + 12u, SIMT_RELAXED); \
+        return v; \
+    } \
     SIMT_FN simt_pair simt_##_p##peek_pair(simt_addr a) \
     { \
         return simt_##_p##atomic_load_pair(a, SIMT_RELAXED); \

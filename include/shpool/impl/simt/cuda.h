@@ -304,6 +304,7 @@ SIMT_FN uint32_t simt_atomic_cas_pair(simt_addr a, simt_pair expected, simt_pair
 }
 
 /* Weak, like simt_peek(). */
+SIMT_FN simt_u128 simt_peek_quad(simt_addr a) { return simt_load128(a); }
 SIMT_FN simt_pair simt_peek_pair(simt_addr a)
 {
     const unsigned long long both = simt_load64(a);
