@@ -331,9 +331,82 @@ EXPLORE(test_resize_while_another_takes_what_lies_behind, 32, 2, 3, NULL,
 EXPLORE(test_two_that_resize, 32, 2, 3, NULL, { grow_then_shrink, grow_then_shrink }, NULL)
 EXPLORE(test_shrinking_while_another_allocates, 32, 2, 3, NULL, { shrink_a_long_one, reuse }, NULL)
 
+#if defined(SHPOOL_PLANES_PROVED)
+/* ---- a proof that nothing fits ---- */
+
+static const shpool_planes_wish four = { 4, 0 };
+
+/* Leaves a hole of 4 granules where thread 1's home is, and as many in gift 0, before it. */
+static void leave_4_of_32(shpool_heap heap)
+{
+    held hole, rest;
+
+    keep(heap, 0, 4);
+    rest = get(heap, 12);
+    rest = get(heap, 16);
+    hole = get(heap, 4);
+    rest = get(heap, 12);
+    rest = get(heap, 16);
+    (void)rest;
+    put(heap, &hole);
+}
+
+static void keep_all_64(shpool_heap heap)
+{
+    keep(heap, 0, 4);
+    keep(heap, 1, 60);
+}
+
+static void proved(uint32_t from)
+{
+    journal *own = &journals[AGENT];
+
+    own->refusal[own->refusals++] = (refusal){ four.need, from, tick() };
+}
+
+static void prove_4(shpool_heap heap)
+{
+    const uint32_t from = tick();
+
+    if (shpool_planes_prove(heap.view.base, heap.view.word[0], four, 0) == SHPOOL_PLANES_PROVED) {
+        proved(from);
+    }
+}
+
+/* There is always a hole: it moves behind the proof. */
+static void free_4_take_4(shpool_heap heap)
+{
+    HEAP_EXPECT(&model, put_gift(heap, 0) == SHPOOL_FREE_OK);
+    (void)get(heap, 4);
+}
+
+/* A proof that was made before this hole must not serve a request that begins after it. */
+static void free_4_trust_a_proof(shpool_heap heap)
+{
+    uint32_t           from;
+    shpool_planes_vain vain;
+
+    HEAP_EXPECT(&model, put_gift(heap, 0) == SHPOOL_FREE_OK);
+    from = tick();
+    vain = shpool_planes_begin(heap.view.base);
+    if (shpool_planes_is_proved(heap.view.base, four.need, vain.since)) {
+        proved(from);
+    }
+}
+
+EXPLORE(test_a_hole_that_moves_is_not_proved_away, 64, 2, 2, leave_4_of_32,
+        { prove_4, free_4_take_4 }, NULL)
+EXPLORE(test_a_proof_serves_no_later_request, 64, 2, 2, keep_all_64,
+        { prove_4, free_4_trust_a_proof }, NULL)
+#endif
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+#if defined(SHPOOL_PLANES_PROVED)
+        cmocka_unit_test(test_a_hole_that_moves_is_not_proved_away),
+        cmocka_unit_test(test_a_proof_serves_no_later_request),
+#endif
         cmocka_unit_test(test_short_runs_of_2_threads),
         cmocka_unit_test(test_short_runs_in_one_word),
         cmocka_unit_test(test_short_runs_of_3_threads),
