@@ -61,7 +61,7 @@
 #define SHPOOL_CLEAN_planes  ~, 1 /* free memory holds nothing: module.h */
 #define SHPOOL_PACKS_planes  ~, SHPOOL_PACKING(SHPOOL_PACK_ANY, 0u, 0u, 0u)
 
-#define SHPOOL_PLANES_TRIES  4u  /* after home, before the exact search */
+#define SHPOOL_PLANES_TRIES  2u  /* after home, before the exact search */
 #define SHPOOL_PLANES_SMALL  16u /* granules of a request that such a try serves; a half */
 #define SHPOOL_PLANES_GATHER 8u  /* the part of the spread that a warp's search in vain takes */
 #define SHPOOL_PLANES_LATE   0xfffffffeu /* no granule: other threads were quicker */
@@ -131,9 +131,10 @@ SIMT_FN simt_addr SHPOOL_PLANES(malloc_home)(shpool_view view, uint32_t need, ui
 
 /* Where `need` granules (1..SMALL) seem to be free within a word, from quad `quad` on around the
  * pool, and in *next_p the quad after it; NOWHERE if there is no such word.  Lanes prefer different
- * ends.  Within one half if possible: that is quicker.  A call; it only peeks. */
-SIMT_FN_NOINLINE uint32_t SHPOOL_PLANES(seek)(simt_addr base, uint32_t granules, uint32_t quad,
-                                              uint32_t need, uint32_t rank)
+ * ends.  Within one half if possible.  It only peeks.  (As a call, ptxas finds no registers for it
+ * in a kernel with setmaxnreg.) */
+SIMT_FN uint32_t SHPOOL_PLANES(seek)(simt_addr base, uint32_t granules, uint32_t quad,
+                                     uint32_t need, uint32_t rank)
 {
     const uint32_t quads = shpool_planes_words_of(granules) / 4u;
     const uint32_t half  = simt_mask(0, SHPOOL_PLANES_HALF + 1u - need) * 0x10001u;
@@ -217,6 +218,7 @@ SHPOOL_PLANES_AWAY simt_addr SHPOOL_PLANES(malloc_away)(simt_addr base, uint32_t
 {
     const shpool_view view = {base, 0, simt_pin(rank), 0, {granules, 0}, 0};
     uint32_t          spot = 0;
+    uint32_t          won  = 0;
     uint32_t          turn;
 
     if ((need <= SHPOOL_PLANES_SMALL) && (granules != 0) && (alignment <= 16u)) {
@@ -227,11 +229,16 @@ SHPOOL_PLANES_AWAY simt_addr SHPOOL_PLANES(malloc_away)(simt_addr base, uint32_t
             if (spot == SHPOOL_PLANES_NOWHERE) {
                 break;
             }
-            if (SHPOOL_PLANES(claim_word)(shpool_planes_used(base, spot >> 5),
-                                          simt_mask(spot & 31u, need))) {
-                SHPOOL_PLANES(tag)(base, granules, spot, spot + need);
-                return base + SHPOOL_BY(load32)(base + 8u) + (spot << 4);
+            won = SHPOOL_PLANES(claim_word)(shpool_planes_used(base, spot >> 5),
+                                            simt_mask(spot & 31u, need));
+            if (won != 0) {
+                break;
             }
+        }
+        if (won != 0) {
+            SHPOOL_PLANES(tag_word)(shpool_planes_tags(base, granules, spot >> 5 << 1),
+                                    simt_mask(spot & 31u, need));
+            return base + SHPOOL_BY(load32)(base + 8u) + (spot << 4);
         }
     }
     /* from NOWHERE on there is no word: the search begins with the first one */

@@ -132,6 +132,24 @@ SIMT_FN void SHPOOL_PLANES(tag)(simt_addr base, uint32_t granules, uint32_t firs
                                1u << (first & 15u), SIMT_RELEASE);
 }
 
+/* The same within the word whose tags these are, without a loop. */
+SIMT_FN void SHPOOL_PLANES(tag_word)(simt_addr tags, uint32_t own)
+{
+    const uint32_t last  = own & ~(own >> 1);
+    const uint32_t start = own & (0u - own);
+
+    if ((own >> 16) != 0) {
+        (void)SHPOOL_BY(atomic_add)(tags + 4u, shpool_planes_change(SHPOOL_BY(peek)(tags + 4u),
+                                                                    own >> 16, last >> 16,
+                                                                    start >> 16), SIMT_RELAXED);
+    }
+    if ((own & 0xffffu) != 0) { /* release: as in tag */
+        (void)SHPOOL_BY(atomic_add)(tags, shpool_planes_change(SHPOOL_BY(peek)(tags),
+                                                               own & 0xffffu, last & 0xffffu,
+                                                               start & 0xffffu), SIMT_RELEASE);
+    }
+}
+
 /* ---- claims ---- */
 
 /* Claim granules of one word, `run` of the one at a; 1, or 0 if other threads were quicker. */
