@@ -14,6 +14,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
 #include <cmocka.h>
 
 /* CMocka gives each test a `state`, which few of them use. */
@@ -27,6 +30,9 @@
 void unit_add(const char *name, CMUnitTestFunction test, CMFixtureFunction set_up,
               CMFixtureFunction tear_down);
 void unit_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+#ifdef __cplusplus
+}
+#endif
 
 #define UNIT_ADD(_test, _id, _name, _set_up, _tear_down)                                           \
     __attribute__((constructor)) static void unit_add_##_test##_id(void)                           \
