@@ -14,7 +14,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
 #include <cmocka.h>
+
+/* CMocka gives each test a `state`, which few of them use. */
+#pragma GCC diagnostic ignored "-Wunused-parameter"
 
 #ifndef UNIT_STATE
 #define UNIT_STATE state /* the name of what a setup hands to its test */
@@ -24,6 +30,9 @@
 void unit_add(const char *name, CMUnitTestFunction test, CMFixtureFunction set_up,
               CMFixtureFunction tear_down);
 void unit_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+#ifdef __cplusplus
+}
+#endif
 
 #define UNIT_ADD(_test, _id, _name, _set_up, _tear_down)                                           \
     __attribute__((constructor)) static void unit_add_##_test##_id(void)                           \
@@ -35,7 +44,7 @@ void unit_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 #define UNIT_TEST_WITH(_test, _set_up, _tear_down)                                                 \
     static void _test(void **UNIT_STATE);                                                          \
     UNIT_ADD(_test, , #_test, _set_up, _tear_down)                                                 \
-    static void _test(void **UNIT_STATE __attribute__((unused)))
+    static void _test(void **UNIT_STATE)
 
 /* A test that begins without the library's variables in its environment (tests/unit.h). */
 #define UNIT_TEST(_test) UNIT_TEST_WITH(_test, NULL, NULL)

@@ -3,9 +3,6 @@
 #ifndef SHPOOL_TESTS_UNIT_H
 #define SHPOOL_TESTS_UNIT_H
 
-/* CMocka gives each test a `state`, which few of them use. */
-#pragma GCC diagnostic ignored "-Wunused-parameter"
-
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,7 +72,6 @@ static inline int is_zeroed(const void *data, size_t bytes)
 /* Tests must not depend on the caller's environment. */
 static inline int clear_environment(void **state)
 {
-    (void)state;
     unsetenv("SHPOOL_ALLOCATOR");
     unsetenv("SHPOOL_BINDING");
     unsetenv("SHPOOL_CACHE_BYTES");

@@ -24,11 +24,10 @@ static void buffers(void)
     shpool_context_unref(context);
 }
 
-static void test_buffers_without_a_device_are_refused(void **state)
+UNIT_TEST(test_buffers_without_a_device_are_refused)
 {
     int devices;
 
-    (void)state;
     if (shpool_device_count(&devices) == SHPOOL_OK) {
         skip();
     }
@@ -66,11 +65,10 @@ static void *importer(int socket)
     return ptr;
 }
 
-static void test_sharing_without_a_device_is_refused(void **state)
+UNIT_TEST(test_sharing_without_a_device_is_refused)
 {
     int devices;
 
-    (void)state;
     if (shpool_device_count(&devices) == SHPOOL_OK) {
         skip();
     }
@@ -88,12 +86,11 @@ static int cuModuleLoadData(int *module, const char *ptx)
     return *module = 0;
 }
 
-static void test_what_cannot_be_rewritten_is_loaded_as_it_is(void **state)
+UNIT_TEST(test_what_cannot_be_rewritten_is_loaded_as_it_is)
 {
     static const char ptx[] = ".version 6.0\n.target sm_60\n.address_size 64\n";
     int               module;
 
-    (void)state;
     {
         char *better;
         shpool_status status = shpool_coalesce_rewrite(ptx, 0, NULL, &better, NULL, NULL);
@@ -135,13 +132,12 @@ static void scratch_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_scratch_memory_comes_back(void **state)
+UNIT_TEST(test_scratch_memory_comes_back)
 {
     shpool_config want   = { .block_threads = 1, .payload_bytes = 4096 };
     scratch       s      = { .n = 100 };
     simt_launch   launch = { .block = { 1, 1, 1 } };
 
-    (void)state;
     if (shpool_simt_open("arena", &want, &s.pool) == SHPOOL_ERR_NOT_FOUND) {
         skip();
     }
@@ -153,12 +149,11 @@ static void test_scratch_memory_comes_back(void **state)
 
 /* ---- doc/PLANNING.md ---- */
 
-static void test_a_plan_of_requests_is_planned_again(void **state)
+UNIT_TEST(test_a_plan_of_requests_is_planned_again)
 {
     const char   *spec = "warp_first_fit:threads_per_pool=128";
     shpool_status status;
 
-    (void)state;
     {
         shpool_config  want   = { .block_threads = 128 };
         shpool_request rows[] = { { .count = 2, .bytes = 8192 }, { .count = 64, .bytes = 100 } };
@@ -173,17 +168,4 @@ static void test_a_plan_of_requests_is_planned_again(void **state)
         assert_int_equal(shpool_plan(spec, &want, &plan), SHPOOL_OK);
         assert_in_range(plan.largest, 2 * 8192 + 64 * 100, 2 * 8208 + 64 * 112);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_buffers_without_a_device_are_refused),
-        cmocka_unit_test(test_sharing_without_a_device_is_refused),
-        cmocka_unit_test(test_what_cannot_be_rewritten_is_loaded_as_it_is),
-        cmocka_unit_test(test_scratch_memory_comes_back),
-        cmocka_unit_test(test_a_plan_of_requests_is_planned_again),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

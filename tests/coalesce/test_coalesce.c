@@ -16,7 +16,7 @@ static coalesce_form leaf(coalesce_leaves *leaves, uint64_t tag, coalesce_leaf_k
     return coalesce_form_leaf(leaves, &made);
 }
 
-static void test_forms_add_and_multiply_modulo_2_64(void **state)
+UNIT_TEST(test_forms_add_and_multiply_modulo_2_64)
 {
     coalesce_leaves leaves;
     coalesce_form   a;
@@ -25,7 +25,6 @@ static void test_forms_add_and_multiply_modulo_2_64(void **state)
     coalesce_form   four = coalesce_form_constant(4);
     int64_t         distance;
 
-    (void)state;
     coalesce_leaves_init(&leaves);
     a   = leaf(&leaves, 1, COALESCE_STEPPED, 1, 0);
     b   = leaf(&leaves, 2, COALESCE_UNIFORM, 0, 0);
@@ -45,13 +44,12 @@ static void test_forms_add_and_multiply_modulo_2_64(void **state)
     coalesce_leaves_fini(&leaves);
 }
 
-static void test_too_many_terms_or_factors_are_unknown(void **state)
+UNIT_TEST(test_too_many_terms_or_factors_are_unknown)
 {
     coalesce_leaves leaves;
     coalesce_form   sum = coalesce_form_constant(1);
     coalesce_form   one;
 
-    (void)state;
     coalesce_leaves_init(&leaves);
     for (uint64_t i = 0; i < COALESCE_TERMS; i++) {
         one = leaf(&leaves, i, COALESCE_UNIFORM, 0, 0);
@@ -78,11 +76,10 @@ static coalesce_lanes strided(int64_t stride)
     return lanes;
 }
 
-static void test_sectors_of_strided_words(void **state)
+UNIT_TEST(test_sectors_of_strided_words)
 {
     static const uint32_t sectors[] = { 1, 4, 8, 12, 16, 20, 24, 28, 32, 32 };
 
-    (void)state;
     for (int64_t words = 0; words < 10; words++) {
         coalesce_lanes up   = strided(4 * words);
         coalesce_lanes down = strided(-4 * words);
@@ -93,7 +90,7 @@ static void test_sectors_of_strided_words(void **state)
     }
 }
 
-static void test_narrow_blocks_are_blocked_lanes(void **state)
+UNIT_TEST(test_narrow_blocks_are_blocked_lanes)
 {
     coalesce_leaves leaves;
     coalesce_form   x;
@@ -101,7 +98,6 @@ static void test_narrow_blocks_are_blocked_lanes(void **state)
     coalesce_lanes  lanes;
     coalesce_block  block = { 8, 8, 1, 0 };
 
-    (void)state;
     coalesce_leaves_init(&leaves);
     x     = leaf(&leaves, 1, COALESCE_STEPPED, 4, 0);
     y     = leaf(&leaves, 2, COALESCE_STEPPED, 0, 1024);
@@ -117,7 +113,7 @@ static void test_narrow_blocks_are_blocked_lanes(void **state)
 }
 
 /* a[y * n + x]: along x the lanes are neighbours; only blocks narrower than a warp see n. */
-static void test_pitch_along_y_matters_in_narrow_blocks(void **state)
+UNIT_TEST(test_pitch_along_y_matters_in_narrow_blocks)
 {
     coalesce_leaves leaves;
     coalesce_form   x;
@@ -128,7 +124,6 @@ static void test_pitch_along_y_matters_in_narrow_blocks(void **state)
     coalesce_block  block = { 16, 16, 1, 0 };
     coalesce_block  tiny  = { 4, 4, 1, 0 };
 
-    (void)state;
     coalesce_leaves_init(&leaves);
     x = leaf(&leaves, 1, COALESCE_STEPPED, 4, 0);
     y = leaf(&leaves, 2, COALESCE_STEPPED, 0, 4);
@@ -153,7 +148,7 @@ static void test_pitch_along_y_matters_in_narrow_blocks(void **state)
 }
 
 /* Definitions that meet: the same in each dimension, or one of them does not change. */
-static void test_leaves_meet_by_dimension(void **state)
+UNIT_TEST(test_leaves_meet_by_dimension)
 {
     const coalesce_leaf lane    = { .kind = COALESCE_STEPPED, .step = { 4, 0, 0 } };
     const coalesce_leaf row     = { .kind = COALESCE_PITCH, .pitch = 2 };
@@ -164,7 +159,6 @@ static void test_leaves_meet_by_dimension(void **state)
     const coalesce_leaf any     = { .kind = COALESCE_IRREGULAR };
     coalesce_leaf       met     = uniform;
 
-    (void)state;
     assert_true(coalesce_leaf_meet(&met, &uniform));
     assert_int_equal(met.kind, COALESCE_UNIFORM);
     assert_true(coalesce_leaf_meet(&met, &lane));
@@ -185,7 +179,7 @@ static void test_leaves_meet_by_dimension(void **state)
 }
 
 /* A product or sum with too many factors or terms becomes a leaf that changes in the same way. */
-static void test_long_products_and_sums_change_alike(void **state)
+UNIT_TEST(test_long_products_and_sums_change_alike)
 {
     coalesce_leaves leaves;
     coalesce_form   lane;
@@ -193,7 +187,6 @@ static void test_long_products_and_sums_change_alike(void **state)
     coalesce_form   sum;
     coalesce_leaf   made;
 
-    (void)state;
     coalesce_leaves_init(&leaves);
     lane = leaf(&leaves, 1, COALESCE_STEPPED, 4, 0);
     n    = leaf(&leaves, 2, COALESCE_UNIFORM, 0, 0);
@@ -212,7 +205,7 @@ static void test_long_products_and_sums_change_alike(void **state)
     coalesce_leaves_fini(&leaves);
 }
 
-static void test_products_and_unknown_leaves(void **state)
+UNIT_TEST(test_products_and_unknown_leaves)
 {
     coalesce_leaves leaves;
     coalesce_form   lane;
@@ -220,7 +213,6 @@ static void test_products_and_unknown_leaves(void **state)
     coalesce_form   any;
     coalesce_form   product;
 
-    (void)state;
     coalesce_leaves_init(&leaves);
     lane    = leaf(&leaves, 1, COALESCE_STEPPED, 1, 0);
     uniform = leaf(&leaves, 2, COALESCE_UNIFORM, 0, 0);
@@ -236,7 +228,7 @@ static void test_products_and_unknown_leaves(void **state)
     coalesce_leaves_fini(&leaves);
 }
 
-static void test_bank_passes(void **state)
+UNIT_TEST(test_bank_passes)
 {
     static const struct { int64_t stride; uint32_t bytes, passes, ideal; } row[] = {
         { 4, 4, 1, 1 },    { 8, 4, 2, 1 },    { 12, 4, 1, 1 },  { 128, 4, 32, 1 },
@@ -244,7 +236,6 @@ static void test_bank_passes(void **state)
         { 16, 8, 4, 2 },   { 16, 16, 4, 4 },  { 32, 16, 8, 4 }, { -4, 4, 1, 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(row); i++) {
         coalesce_lanes lanes = strided(row[i].stride);
         uint32_t       ideal;
@@ -275,13 +266,12 @@ static void remember(const shpool_coalesce_finding *finding, void *user)
     last->suggestion = NULL;
 }
 
-static void test_lint_reports(void **state)
+UNIT_TEST(test_lint_reports)
 {
     shpool_coalesce_finding       last    = { .line = 99 };
     const shpool_coalesce_options options = { .report = remember, .user = &last };
     size_t                        warnings;
 
-    (void)state;
     assert_int_equal(shpool_coalesce_lint(HEADER KERNEL, 0, &options, &warnings), SHPOOL_OK);
     assert_int_equal(warnings, 1);
     assert_string_equal(last.rule, "strided");
@@ -300,7 +290,7 @@ static void test_lint_reports(void **state)
            "\t.reg .b32 %r<6>;\n\t.reg .b64 %rd<4>;\n\tld.param.u64 %rd1, [k_param_0];\n"          \
            "\tmov.u32 %r1, %tid.x;\n" _index "\tadd.s64 %rd3, %rd1, %rd2;\n" _load "\tret;\n}\n"
 
-static void test_lint_is_silent_or_mild(void **state)
+UNIT_TEST(test_lint_is_silent_or_mild)
 {
     static const struct { const char *ptx; int found; } cases[] = {
         { LOADS("mul.wide.u32 %rd2, %r1, 4;\n", "ld.global.u32 %r2, [%rd3];\n"), 0 },
@@ -315,7 +305,6 @@ static void test_lint_is_silent_or_mild(void **state)
         { LOADS("mul.wide.u32 %rd2, %r1, 4;\n", "ld.global.u8 %rs1, [%rd3];\n"), 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         shpool_coalesce_finding       last    = { .level = SHPOOL_COALESCE_REMARK };
         const shpool_coalesce_options options = { .report = remember, .user = &last };
@@ -378,7 +367,7 @@ static found lint_access(const char *load, unsigned stride, const char *before, 
 
 /* Instructions of memory in all spaces, 128 bytes from lane to lane: of ordinary accesses the lint
  * says what is wrong there, of the others nothing. */
-static void test_instructions_and_spaces(void **state)
+UNIT_TEST(test_instructions_and_spaces)
 {
     static const struct { const char *space, *name, *rule; } spaces[] = {
         { "", "", "strided" },
@@ -431,7 +420,6 @@ static void test_instructions_and_spaces(void **state)
     static const char *const loads[] = { "ld.param.u64", "ld.param::entry.u64",
                                          "ld.weak.param.u64" };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(forms); i++) {
         for (size_t k = 0; k < SHPOOL_ARRAY_COUNT(spaces); k++) {
             const int is_read = (forms[i].noun != NULL) && (spaces[k].rule != NULL);
@@ -498,7 +486,7 @@ static const char *record_kernel(const uint32_t *bytes, uint32_t fields, uint32_
 }
 
 /* Fields of several widths: the widest one's requests count, and words make up the layout. */
-static void test_fields_of_several_widths(void **state)
+UNIT_TEST(test_fields_of_several_widths)
 {
     static const struct {
         uint32_t    bytes[16], fields, record;
@@ -517,7 +505,6 @@ static void test_fields_of_several_widths(void **state)
         { { 1, 1, 1 }, 3, 3, "3 global loads of 1 byte", NULL },
     };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
         const found last = lint(record_kernel(rows[i].bytes, rows[i].fields, rows[i].record,
                                               LOADED));
@@ -541,11 +528,10 @@ static void test_fields_of_several_widths(void **state)
 
 /* Copies: loads wait for stores only where stores lie between them, and __restrict__ helps only
  * then.  What would be rewritten is said, with the words that this saves; else why it is not. */
-static void test_advice_about_copies(void **state)
+UNIT_TEST(test_advice_about_copies)
 {
     static const uint32_t words[16] = { 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4, 4 };
 
-    (void)state;
     for (uint32_t count = 2; count <= 16; count++) {
         for (int order = COPIED_AT_ONCE; order <= COPIED_BY_FIELD; order++) {
             const int      by_field = order == COPIED_BY_FIELD;
@@ -572,7 +558,7 @@ static void test_advice_about_copies(void **state)
     }
 }
 
-static void test_rewrite_and_what_stays(void **state)
+UNIT_TEST(test_rewrite_and_what_stays)
 {
     static const char *const names[] = { "other", "k" };
     shpool_coalesce_options  options = { .skip = names, .skips = 2 };
@@ -581,7 +567,6 @@ static void test_rewrite_and_what_stays(void **state)
     size_t                   bytes;
     size_t                   rewritten;
 
-    (void)state;
     assert_int_equal(shpool_coalesce_rewrite(HEADER KERNEL, 0, NULL, &better, &bytes, &rewritten),
                      SHPOOL_OK);
     assert_int_equal(rewritten, 1);
@@ -612,9 +597,8 @@ static void expect_refused(const char *text, shpool_status status, const char *d
     assert_detail(detail);
 }
 
-static void test_bad_input_is_named(void **state)
+UNIT_TEST(test_bad_input_is_named)
 {
-    (void)state;
     expect_refused(NULL, SHPOOL_ERR_INVALID, "ptx is NULL");
     expect_refused("", SHPOOL_ERR_INVALID, "line 1, column 1");
     expect_refused("int main() {}", SHPOOL_ERR_INVALID, "PTX begins with .version");
@@ -632,28 +616,4 @@ static void test_bad_input_is_named(void **state)
     expect_refused(".version 8.0\n.target sm_80\n", SHPOOL_ERR_UNSUPPORTED, ".address_size");
     assert_int_equal(shpool_coalesce_rewrite(HEADER, 0, NULL, NULL, NULL, NULL),
                      SHPOOL_ERR_INVALID);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forms_add_and_multiply_modulo_2_64),
-        cmocka_unit_test(test_too_many_terms_or_factors_are_unknown),
-        cmocka_unit_test(test_sectors_of_strided_words),
-        cmocka_unit_test(test_narrow_blocks_are_blocked_lanes),
-        cmocka_unit_test(test_pitch_along_y_matters_in_narrow_blocks),
-        cmocka_unit_test(test_leaves_meet_by_dimension),
-        cmocka_unit_test(test_long_products_and_sums_change_alike),
-        cmocka_unit_test(test_products_and_unknown_leaves),
-        cmocka_unit_test(test_bank_passes),
-        cmocka_unit_test(test_lint_reports),
-        cmocka_unit_test(test_lint_is_silent_or_mild),
-        cmocka_unit_test(test_instructions_and_spaces),
-        cmocka_unit_test(test_fields_of_several_widths),
-        cmocka_unit_test(test_advice_about_copies),
-        cmocka_unit_test(test_rewrite_and_what_stays),
-        cmocka_unit_test(test_bad_input_is_named),
-    };
-
-    return cmocka_run_group_tests(tests, clear_environment, NULL);
 }

@@ -160,7 +160,6 @@ static int enter_folder(void **state)
 {
     const char *top = getenv("top_srcdir");
 
-    (void)state;
     return ((top != NULL) ? chdir(top) : 0) || chdir("tests/coalesce");
 }
 
@@ -206,14 +205,13 @@ static void sweep(const input *in, output what)
     free(whole.text);
 }
 
-static void test_every_allocation_may_fail(void **state)
+UNIT_TEST(test_every_allocation_may_fail)
 {
     static const char *const names[] = {
         "lint.ptx", "../corpus/ptx/rows64.ptx", "../corpus/ptx/copy3.ptx",
         "../corpus/ptx/partial_store.ptx"
     };
 
-    (void)state;
 #if HAVE_JANSSON
     json_set_alloc_funcs(__wrap_malloc, free);
 #endif
@@ -229,11 +227,4 @@ static void test_every_allocation_may_fail(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_allocation_may_fail),
-    };
-
-    return cmocka_run_group_tests(tests, enter_folder, NULL);
-}
+UNIT_GROUP(enter_folder, NULL)

@@ -65,7 +65,7 @@ static void expect_one(scene *s, const coalesce_options *options, coalesce_refus
     memset(s, 0, sizeof(*s));
 }
 
-static void test_widths_by_the_cost_rule(void **state)
+UNIT_TEST(test_widths_by_the_cost_rule)
 {
     static const coalesce_transform transform[33] = {
         [4] = COALESCE_WIDE,       [6] = COALESCE_TRANSPOSE,
@@ -76,7 +76,6 @@ static void test_widths_by_the_cost_rule(void **state)
     };
     static const uint32_t widths[] = { 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 20, 24, 31, 32 };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(widths); i++) {
         scene         s = { .count = 0 };
         coalesce_plan made;
@@ -90,12 +89,11 @@ static void test_widths_by_the_cost_rule(void **state)
     }
 }
 
-static void test_loads_need_stores_below_32_words(void **state)
+UNIT_TEST(test_loads_need_stores_below_32_words)
 {
     scene         s = { .count = 0 };
     coalesce_plan made;
 
-    (void)state;
     add_record(&s, 1, 9, COALESCE_NONCOHERENT);
     expect_one(&s, NULL, COALESCE_NEEDS_STORE);
     add_record(&s, 1, 32, COALESCE_NONCOHERENT);
@@ -109,7 +107,7 @@ static void test_loads_need_stores_below_32_words(void **state)
 }
 
 /* Not where a launch that works would fail for want of registers: records, blocks, result. */
-static void test_registers(void **state)
+UNIT_TEST(test_registers)
 {
     static const struct { uint32_t words, words_too, most; coalesce_refusal refusal; } cases[] = {
         { 36, 0, 0, COALESCE_REWRITTEN },   { 37, 0, 0, COALESCE_REGISTERS },
@@ -118,7 +116,6 @@ static void test_registers(void **state)
         { 16, 21, 0, COALESCE_REGISTERS },  { 16, 21, 512, COALESCE_REWRITTEN },
     };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
         const coalesce_options options = { .block = { .most = cases[i].most } };
         scene                  s       = { .count = 0 };
@@ -135,7 +132,7 @@ static void test_registers(void **state)
 }
 
 /* Nor where accesses are not what takes the time, or few warps are there to hide the exchange. */
-static void test_work_and_warps(void **state)
+UNIT_TEST(test_work_and_warps)
 {
     static const struct {
         uint32_t         words, rounds;
@@ -147,7 +144,6 @@ static void test_work_and_warps(void **state)
         { 6, 0, 73, COALESCE_COMPUTES },   { 32, 0, 10240, COALESCE_REWRITTEN },
     };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
         const coalesce_options options = { .work = cases[i].work };
         scene                  s       = { .count = 0 };
@@ -173,13 +169,12 @@ static void test_work_and_warps(void **state)
     }
 }
 
-static void test_refusals(void **state)
+UNIT_TEST(test_refusals)
 {
     const coalesce_options force    = { .force = 1 };
     const coalesce_options no_store = { .no_stores = 1 };
     scene                  s        = { .count = 0 };
 
-    (void)state;
     add_record(&s, 1, 65, COALESCE_STORE);
     expect_one(&s, &force, COALESCE_RECORD_TOO_LONG);
     add_record(&s, 1, 24, COALESCE_STORE);
@@ -254,11 +249,10 @@ static void add_narrow(scene *s, uint32_t words, uint32_t first, uint32_t then)
 }
 
 /* Fields narrower than a word belong to a record if they fill the word. */
-static void test_narrow_fields(void **state)
+UNIT_TEST(test_narrow_fields)
 {
     scene s = { .count = 0 };
 
-    (void)state;
     for (uint32_t words = 2; words < 10; words++) {
         const coalesce_options force = { .force = 1 };
 
@@ -277,11 +271,10 @@ static void test_narrow_fields(void **state)
 }
 
 /* A stride of 4 GiB and 36 bytes from lane to lane is not one of 36 bytes. */
-static void test_records_are_not_taken_modulo_2_32(void **state)
+UNIT_TEST(test_records_are_not_taken_modulo_2_32)
 {
     scene s = { .count = 0 };
 
-    (void)state;
     for (uint32_t k = 0; k < 9; k++) {
         (void)add(&s, 1, (1u << 30) + 9, 4 * (int64_t)k, COALESCE_STORE);
     }
@@ -289,11 +282,10 @@ static void test_records_are_not_taken_modulo_2_32(void **state)
 }
 
 /* Loads may pass stores only of other arrays. */
-static void test_what_lies_between(void **state)
+UNIT_TEST(test_what_lies_between)
 {
     const coalesce_options force = { .force = 1 };
 
-    (void)state;
     for (int apart = 0; apart < 2; apart++) {
         scene         s = { .count = 0 };
         coalesce_plan made;
@@ -313,11 +305,10 @@ static void test_what_lies_between(void **state)
 }
 
 /* A word of the record that is written in between: no matter for __restrict__. */
-static void test_the_same_pointer_in_between(void **state)
+UNIT_TEST(test_the_same_pointer_in_between)
 {
     scene s = { .count = 0 };
 
-    (void)state;
     for (uint32_t k = 0; k < 9; k++) {
         (void)add(&s, 1, 9, 4 * (int64_t)k, COALESCE_STORE);
         if (k == 3) {
@@ -328,13 +319,12 @@ static void test_the_same_pointer_in_between(void **state)
 }
 
 /* No access moves across a volatile or atomic one, not even a load of an unrelated array. */
-static void test_nothing_passes_volatile(void **state)
+UNIT_TEST(test_nothing_passes_volatile)
 {
     static const unsigned between[] = { 0, COALESCE_STORE, COALESCE_VOLATILE,
                                         COALESCE_VOLATILE | COALESCE_STORE,
                                         COALESCE_ATOMIC | COALESCE_STORE };
 
-    (void)state;
     for (size_t i = 0; i < 2 * sizeof(between) / sizeof(between[0]); i++) {
         const unsigned flags = (i % 2 != 0) ? COALESCE_STORE : 0;
         scene          s     = { .count = 0 };
@@ -351,13 +341,12 @@ static void test_nothing_passes_volatile(void **state)
  * S1 L1 S2 L2, and S1 may alias L2 only: each group alone is free to move, both together would
  * exchange S1 and L2.
  */
-static void test_two_groups_must_not_pass_each_other(void **state)
+UNIT_TEST(test_two_groups_must_not_pass_each_other)
 {
     const coalesce_options force = { .force = 1 };
     scene                  s     = { .count = 0 };
     coalesce_plan          made;
 
-    (void)state;
     (void)add(&s, 1, 2, 0, COALESCE_STORE);
     (void)add(&s, 11, 2, 0, 0);
     (void)add(&s, 1, 2, 4, COALESCE_STORE);
@@ -370,12 +359,11 @@ static void test_two_groups_must_not_pass_each_other(void **state)
     coalesce_leaves_fini(&s.leaves);
 }
 
-static void test_copies_are_one_group(void **state)
+UNIT_TEST(test_copies_are_one_group)
 {
     scene         s = { .count = 0 };
     coalesce_plan made;
 
-    (void)state;
     for (uint32_t k = 0; k < 3; k++) {
         (void)add(&s, 1, 3, 4 * (int64_t)k, 0);
         add(&s, 2, 3, 4 * (int64_t)k, COALESCE_STORE)->copied_from = 2 * k;
@@ -392,24 +380,4 @@ static void test_copies_are_one_group(void **state)
     assert_int_equal(made.rewritten, 0);
     coalesce_plan_fini(&made);
     coalesce_leaves_fini(&s.leaves);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_widths_by_the_cost_rule),
-        cmocka_unit_test(test_loads_need_stores_below_32_words),
-        cmocka_unit_test(test_registers),
-        cmocka_unit_test(test_work_and_warps),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_narrow_fields),
-        cmocka_unit_test(test_records_are_not_taken_modulo_2_32),
-        cmocka_unit_test(test_what_lies_between),
-        cmocka_unit_test(test_the_same_pointer_in_between),
-        cmocka_unit_test(test_nothing_passes_volatile),
-        cmocka_unit_test(test_two_groups_must_not_pass_each_other),
-        cmocka_unit_test(test_copies_are_one_group),
-    };
-
-    return cmocka_run_group_tests(tests, clear_environment, NULL);
 }

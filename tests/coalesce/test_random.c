@@ -168,13 +168,12 @@ static char *make_kernel(uint64_t seed, uint32_t *words_p)
     return s.out.text;
 }
 
-static void test_random_kernels(void **state)
+UNIT_TEST(test_random_kernels)
 {
     const uint64_t kernels = (getenv("LIBSHPOOL_TEST_LONG") != NULL) ? 20000 : 1200;
     uint64_t       changed = 0;
     uint64_t       fewer   = 0;
 
-    (void)state;
     for (uint64_t seed = 1; seed <= kernels; seed++) {
         const ptx_request request = { .plan = { .force = 1 } };
         trial_kernel      kernel  = { .name = "k" };
@@ -205,13 +204,4 @@ static void test_random_kernels(void **state)
                   (unsigned long long)fewer);
     assert_true(changed > kernels / 3);
     assert_true(fewer > kernels / 10);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_kernels),
-    };
-
-    return cmocka_run_group_tests(tests, clear_environment, NULL);
 }

@@ -61,12 +61,11 @@ static size_t in_tiles(scene *s, const coalesce_options *options)
     return found;
 }
 
-static void test_rows_are_cut_into_tiles_of_32_words(void **state)
+UNIT_TEST(test_rows_are_cut_into_tiles_of_32_words)
 {
     const coalesce_options rows = { 0 };
     scene                  s    = { .count = 0 };
 
-    (void)state;
     add_row(&s, 31, COALESCE_PITCH);
     assert_int_equal(in_tiles(&s, &rows), 0);
     add_row(&s, 32, COALESCE_PITCH);
@@ -75,13 +74,12 @@ static void test_rows_are_cut_into_tiles_of_32_words(void **state)
     assert_int_equal(in_tiles(&s, &rows), 64);
 }
 
-static void test_rows_only_where_asked_for(void **state)
+UNIT_TEST(test_rows_only_where_asked_for)
 {
     const coalesce_options off = { .no_rows = 1 };
     const coalesce_options rows = { 0 }, force = { .force = 1 };
     scene                  s    = { .count = 0 };
 
-    (void)state;
     add_row(&s, 32, COALESCE_PITCH);
     assert_int_equal(in_tiles(&s, &off), 0);
     add_row(&s, 32, COALESCE_IRREGULAR); /* a gather of rows is not measured */
@@ -91,12 +89,11 @@ static void test_rows_only_where_asked_for(void **state)
 }
 
 /* ld.global.nc must not replace loads of data that the kernel wrote. */
-static void test_a_tile_is_coherent_or_not(void **state)
+UNIT_TEST(test_a_tile_is_coherent_or_not)
 {
     const coalesce_options rows = { 0 };
     scene                  s    = { .count = 0 };
 
-    (void)state;
     for (uint32_t k = 0; k < 32; k++) {
         (void)add(&s, 1, COALESCE_PITCH, 0, 4 * (int64_t)k, (k == 0) ? COALESCE_NONCOHERENT : 0);
     }
@@ -107,12 +104,11 @@ static void test_a_tile_is_coherent_or_not(void **state)
     assert_int_equal(in_tiles(&s, &rows), 32);
 }
 
-static void test_rows_do_not_pass_stores_that_may_alias(void **state)
+UNIT_TEST(test_rows_do_not_pass_stores_that_may_alias)
 {
     const coalesce_options rows = { 0 };
     scene                  s    = { .count = 0 };
 
-    (void)state;
     add_row(&s, 16, COALESCE_PITCH);
     (void)add(&s, 2, COALESCE_STEPPED, 4, 0, COALESCE_STORE);
     for (uint32_t k = 16; k < 32; k++) {
@@ -149,14 +145,13 @@ static coalesce_refusal copy_of_three(int in_turn)
     return refusal;
 }
 
-static void test_short_copies_pay_only_where_loads_wait_for_stores(void **state)
+UNIT_TEST(test_short_copies_pay_only_where_loads_wait_for_stores)
 {
-    (void)state;
     assert_int_equal(copy_of_three(1), COALESCE_REWRITTEN);
     assert_int_equal(copy_of_three(0), COALESCE_NOT_MEASURED);
 }
 
-static void test_rows_of_the_block_are_no_pitch_within_a_warp(void **state)
+UNIT_TEST(test_rows_of_the_block_are_no_pitch_within_a_warp)
 {
     const coalesce_block narrow = { 16, 16, 1, 0 }, wide = { 64, 4, 1, 0 };
     const coalesce_leaf  y      = { .tag = 1, .kind = COALESCE_STEPPED, .step = { 0, 1, 0 } };
@@ -166,7 +161,6 @@ static void test_rows_of_the_block_are_no_pitch_within_a_warp(void **state)
     coalesce_form        row, pitch, at;
     coalesce_leaf        whole;
 
-    (void)state;
     row   = coalesce_form_leaf(&s.leaves, &y);
     pitch = coalesce_form_leaf(&s.leaves, &width);
     row   = coalesce_form_multiply(&row, &pitch);
@@ -185,7 +179,7 @@ static void test_rows_of_the_block_are_no_pitch_within_a_warp(void **state)
 /* Loads of each size at the beginning of a record and at a far offset, alone and with their like:
  * only those that are near each other are one group.  Builds with UBSan also see sums that
  * overflow. */
-static void test_accesses_2_to_the_63_apart_are_not_one_record(void **state)
+UNIT_TEST(test_accesses_2_to_the_63_apart_are_not_one_record)
 {
     static const int64_t far[] = {
         INT64_MIN, INT64_MIN + 36, -((int64_t)1 << 62), -((int64_t)1 << 60), INT32_MIN, INT32_MAX,
@@ -193,7 +187,6 @@ static void test_accesses_2_to_the_63_apart_are_not_one_record(void **state)
     };
     static const int64_t step[] = { 36, 4, 0, INT64_MAX, INT64_MIN };
 
-    (void)state;
     for (size_t c = 0; c < 3 * SHPOOL_ARRAY_COUNT(far) * SHPOOL_ARRAY_COUNT(step); c++) {
         const int64_t    at    = far[c / 3 % SHPOOL_ARRAY_COUNT(far)];
         const int64_t    apart = step[c / 3 / SHPOOL_ARRAY_COUNT(far)];
@@ -218,19 +211,4 @@ static void test_accesses_2_to_the_63_apart_are_not_one_record(void **state)
         coalesce_plan_fini(&plan);
         coalesce_leaves_fini(&s.leaves);
     }
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_are_cut_into_tiles_of_32_words),
-        cmocka_unit_test(test_rows_only_where_asked_for),
-        cmocka_unit_test(test_a_tile_is_coherent_or_not),
-        cmocka_unit_test(test_rows_do_not_pass_stores_that_may_alias),
-        cmocka_unit_test(test_short_copies_pay_only_where_loads_wait_for_stores),
-        cmocka_unit_test(test_rows_of_the_block_are_no_pitch_within_a_warp),
-        cmocka_unit_test(test_accesses_2_to_the_63_apart_are_not_one_record),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -45,7 +45,6 @@ static int read_texts(void **state)
 
 static int free_texts(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < text_count; i++) {
         trial_free(&texts[i]);
     }
@@ -102,13 +101,11 @@ static void compare_all(int force)
 
 static void test_run_by_the_cost_rule(void **state)
 {
-    (void)state;
     compare_all(0);
 }
 
 static void test_run_forced(void **state)
 {
-    (void)state;
     compare_all(1);
 }
 
@@ -198,7 +195,6 @@ static void expect_noticed(const char *from, const char *to)
 
 static void test_faults_in_rewritten_code_are_noticed(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++) {
         expect_noticed(faults[i].from, faults[i].to);
     }
@@ -208,7 +204,6 @@ static void test_faults_in_rewritten_code_are_noticed(void **state)
  * stores. */
 static void test_missing_warp_barrier_is_noticed(void **state)
 {
-    (void)state;
     expect_noticed("\tbar.warp.sync -1;\n", "");
 }
 

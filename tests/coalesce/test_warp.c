@@ -247,9 +247,8 @@ static int is_wide(uint32_t words)
 
 /* ---- operations ---- */
 
-static void test_loads_of_every_size_with_holes(void **state)
+UNIT_TEST(test_loads_of_every_size_with_holes)
 {
-    (void)state;
     for (uint32_t words = 2; words <= COALESCE_MAX_WORDS; words++) {
         for (uint32_t i = 0; i < 16; i++) {
             coalesce_record record = { .kind = COALESCE_LOADS, .words = words, .is_global = 1,
@@ -266,9 +265,8 @@ static void test_loads_of_every_size_with_holes(void **state)
     }
 }
 
-static void test_stores_of_every_size(void **state)
+UNIT_TEST(test_stores_of_every_size)
 {
-    (void)state;
     for (uint32_t words = 2; words <= COALESCE_MAX_WORDS; words++) {
         for (uint32_t i = 0; i < 4; i++) {
             const coalesce_record record = { .kind = COALESCE_STORES, .words = words,
@@ -287,12 +285,11 @@ static void test_stores_of_every_size(void **state)
 }
 
 /* Only the words that a lane stores change, at whatever alignment the unit needs. */
-static void test_stores_with_holes(void **state)
+UNIT_TEST(test_stores_with_holes)
 {
     static unsigned char before[ARRAY];
     uint32_t             most = 0;
 
-    (void)state;
     for (uint32_t words = 2; words <= COALESCE_MAX_UNITS; words++) {
         for (uint32_t i = 0; i < 32; i++) {
             coalesce_record record = { .kind = COALESCE_STORES, .words = words, .is_global = 1,
@@ -328,9 +325,8 @@ static coalesce_record copy_of(uint32_t words)
                               .is_global = 1, .offset = { 8, -20 } };
 }
 
-static void test_copies_of_every_size(void **state)
+UNIT_TEST(test_copies_of_every_size)
 {
-    (void)state;
     for (uint32_t words = 2; words <= COALESCE_MAX_WORDS; words++) {
         for (int i = 0; i < 4; i++) {
             coalesce_record record = copy_of(words);
@@ -345,11 +341,10 @@ static void test_copies_of_every_size(void **state)
     }
 }
 
-static void test_rows_that_lie_anywhere(void **state)
+UNIT_TEST(test_rows_that_lie_anywhere)
 {
     static const uint32_t sizes[] = { 8, 16, 32 };
 
-    (void)state;
     for (uint32_t i = 0; i < 30; i++) {
         const uint32_t  words  = sizes[i % 3];
         coalesce_record record = { .kind = COALESCE_LOADS, .words = words, .is_row = 1,
@@ -391,9 +386,8 @@ static void expect_guarded(const coalesce_record *record, int side)
     assert_true(run_warp(&run));
 }
 
-static void test_guards_of_the_warp(void **state)
+UNIT_TEST(test_guards_of_the_warp)
 {
-    (void)state;
     for (uint32_t words = 2; words <= COALESCE_MAX_WORDS; words++) {
         for (int kind = COALESCE_LOADS; kind <= COALESCE_COPIES; kind++) {
             coalesce_record record = copy_of(words);
@@ -409,9 +403,8 @@ static void test_guards_of_the_warp(void **state)
     }
 }
 
-static void test_guard_of_alignment(void **state)
+UNIT_TEST(test_guard_of_alignment)
 {
-    (void)state;
     for (uint32_t words = 2; words <= COALESCE_MAX_WORDS; words++) {
         for (uint32_t shift = 0; shift < 32; shift += 4) {
             coalesce_record record = { .kind = COALESCE_LOADS, .words = words, .is_global = 1,
@@ -430,9 +423,8 @@ static void test_guard_of_alignment(void **state)
 }
 
 /* Words that consist of bytes may lie anywhere. */
-static void test_guard_of_narrow_fields(void **state)
+UNIT_TEST(test_guard_of_narrow_fields)
 {
-    (void)state;
     for (uint32_t words = 2; words <= COALESCE_MAX_WORDS; words++) {
         for (uint32_t shift = 0; shift < 4; shift++) {
             for (int kind = COALESCE_LOADS; kind <= COALESCE_COPIES; kind++) {
@@ -449,7 +441,7 @@ static void test_guard_of_narrow_fields(void **state)
 }
 
 /* 227 KiB are shared by blocks that have 1 KiB more than they ask for. */
-static void test_guard_of_threads(void **state)
+UNIT_TEST(test_guard_of_threads)
 {
     static const struct { uint32_t block[3], bytes; int fits; } cases[] = {
         { { 64, 1, 1 }, 0, 1 },         { { 64, 1, 1 }, 18304, 1 }, { { 64, 1, 1 }, 18305, 0 },
@@ -457,7 +449,6 @@ static void test_guard_of_threads(void **state)
         { { 1024, 1, 1 }, 232448, 1 },
     };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
         coalesce_record record = copy_of(9);
 
@@ -469,9 +460,8 @@ static void test_guard_of_threads(void **state)
     }
 }
 
-static void test_guard_of_overlap(void **state)
+UNIT_TEST(test_guard_of_overlap)
 {
-    (void)state;
     for (uint32_t words = 2; words <= COALESCE_MAX_WORDS; words++) {
         const int64_t   bytes  = 4 * (int64_t)words;
         const int64_t   step   = 16;
@@ -497,11 +487,10 @@ static void test_guard_of_overlap(void **state)
 
 /* ---- the list ---- */
 
-static void test_nothing_is_computed_twice_or_for_nothing(void **state)
+UNIT_TEST(test_nothing_is_computed_twice_or_for_nothing)
 {
     uint32_t most = 0;
 
-    (void)state;
     for (uint32_t words = 2; words <= COALESCE_MAX_WORDS; words++) {
         for (int kind = COALESCE_LOADS; kind <= COALESCE_COPIES; kind++) {
             coalesce_record record = copy_of(words);
@@ -527,23 +516,4 @@ static void test_nothing_is_computed_twice_or_for_nothing(void **state)
     }
     print_message("at most %u operations\n", most);
     assert_true(most <= COALESCE_MOST_OPS);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_loads_of_every_size_with_holes),
-        cmocka_unit_test(test_stores_of_every_size),
-        cmocka_unit_test(test_stores_with_holes),
-        cmocka_unit_test(test_copies_of_every_size),
-        cmocka_unit_test(test_rows_that_lie_anywhere),
-        cmocka_unit_test(test_guards_of_the_warp),
-        cmocka_unit_test(test_guard_of_alignment),
-        cmocka_unit_test(test_guard_of_narrow_fields),
-        cmocka_unit_test(test_guard_of_threads),
-        cmocka_unit_test(test_guard_of_overlap),
-        cmocka_unit_test(test_nothing_is_computed_twice_or_for_nothing),
-    };
-
-    return cmocka_run_group_tests(tests, clear_environment, NULL);
 }

@@ -294,7 +294,7 @@ void run_glob(simt_kernel kernel, const simt_launch &launch, std::size_t bytes, 
     }
 }
 
-void test_glob(void **)
+UNIT_TEST(test_glob)
 {
     static tally same;
 
@@ -328,7 +328,7 @@ void test_glob(void **)
 }
 
 /* Far more than a pool can address: a share then consists of several pools. */
-void test_glob_large(void **)
+UNIT_TEST(test_glob_large)
 {
     simt_launch launch = shape(1, 1, 1, 1, 0);
 
@@ -344,7 +344,7 @@ void test_glob_large(void **)
 }
 
 /* Threads of many shares and of one, of several blocks and launches, in one heap. */
-void test_glob_shared(void **)
+UNIT_TEST(test_glob_shared)
 {
     static tally t;
 #if defined(__SANITIZE_THREAD__)

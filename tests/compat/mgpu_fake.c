@@ -14,7 +14,6 @@ int mgpu_fake_setup(void **state)
 
 int mgpu_fake_teardown(void **state)
 {
-    (void)state;
     if (fake_violations() != 0) {
         print_error("%s\n", fake_first_violation());
     }

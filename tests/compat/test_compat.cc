@@ -165,7 +165,7 @@ void using_kernel(void *arg)
 
 /* ---- running them ---- */
 
-template <typename Space> void test_space(void **)
+template <typename Space> void check_space()
 {
     simt_kernel pattern = pattern_kernel<Space>;
     simt_kernel refused = refused_kernel<Space>;
@@ -188,7 +188,17 @@ template <typename Space> void test_space(void **)
     run(refused, shape(1, 32, 1, 1, 16), 16, 1);
 }
 
-void test_groups(void **)
+#define SPACE_TEST(_space) \
+    UNIT_TEST(test_##_space) { check_space<_space>(); }
+SPACE_TEST(thread_space)
+SPACE_TEST(thread_best_space)
+SPACE_TEST(warp_space)
+SPACE_TEST(warp_best_space)
+SPACE_TEST(list_space)
+SPACE_TEST(freelist_space)
+SPACE_TEST(tree_space)
+
+UNIT_TEST(test_groups)
 {
     for (int share : {1, 2, 4, 5, 32, 48}) {
         run(group_kernel, shape(2, 96, 1, 1, 48 * 1024), 48 * 1024, share);
@@ -257,7 +267,7 @@ template <typename Space, uint32_t Kind> void lock_kernel(void *arg)
 }
 
 /* A pool of one thread has no use for a lock, nor for batches of lanes. */
-void test_alone(void **)
+UNIT_TEST(test_alone)
 {
     const unsigned long long first = steps_of_pairs<thread_space>();
     const unsigned long long best  = steps_of_pairs<thread_best_space>();
@@ -310,7 +320,7 @@ void random_kernel(void *arg)
     simt_global_add32(&t->done, 1);
 }
 
-void test_random(void **)
+UNIT_TEST(test_random)
 {
     using namespace shpool_compat;
 
@@ -380,7 +390,7 @@ void turns_kernel(void *arg)
     simt_global_add32(&t->done, 1);
 }
 
-void test_turns(void **)
+UNIT_TEST(test_turns)
 {
     for (int share = 2; share <= 32; share *= 2) {
         for (uint32_t seed = 1; seed <= 8; seed++) {
@@ -392,7 +402,7 @@ void test_turns(void **)
     }
 }
 
-void test_mixed(void **)
+UNIT_TEST(test_mixed)
 {
     run(holes_kernel, shape(1, 8, 1, 1, 16384), 16384, 1);
     run(kinds_kernel, shape(2, 32, 1, 1, 16384), 16384, 1);
@@ -403,26 +413,3 @@ void test_mixed(void **)
 }
 
 } // namespace
-
-int main()
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_space<thread_space>),
-        cmocka_unit_test(test_space<thread_best_space>),
-        cmocka_unit_test(test_space<warp_space>),
-        cmocka_unit_test(test_space<warp_best_space>),
-        cmocka_unit_test(test_space<list_space>),
-        cmocka_unit_test(test_space<freelist_space>),
-        cmocka_unit_test(test_space<tree_space>),
-        cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_alone),
-        cmocka_unit_test(test_turns),
-        cmocka_unit_test(test_random),
-        cmocka_unit_test(test_mixed),
-        cmocka_unit_test(test_glob),
-        cmocka_unit_test(test_glob_large),
-        cmocka_unit_test(test_glob_shared),
-    };
-
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

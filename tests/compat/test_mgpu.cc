@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MGPU's contexts and allocators under their own names, with a fake driver; the numbers are
  * those of the features that are kept (doc/COMPAT.md). */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-extern "C" {
-#include <cmocka.h>
-}
+#include "tests/test.h"
 
 #include <cstring>
 #include <thread>
@@ -38,7 +32,7 @@ std::string printed(int (*program)(int, char **), int argc, const char *ordinal 
 
 /* ---- the page ---- */
 
-void test_the_pages_arrays(void **)
+UNIT_TEST(test_the_pages_arrays)
 {
     std::string       text = printed(programs::arrays, 1);
     std::vector<char> squeezed(text.begin(), text.end());
@@ -50,7 +44,7 @@ void test_the_pages_arrays(void **)
                                           "C:\n" + page_c).c_str());
 }
 
-void test_the_pages_other_programs(void **)
+UNIT_TEST(test_the_pages_other_programs)
 {
     const std::string info = printed(programs::info, 2, "1");
 
@@ -66,7 +60,7 @@ void test_the_pages_other_programs(void **)
 
 /* ---- contexts: C1 to C17 ---- */
 
-void test_forms_of_creation(void **)
+UNIT_TEST(test_forms_of_creation)
 {
     char  name[]   = "program";
     char  one[]    = "1";
@@ -114,7 +108,7 @@ void test_forms_of_creation(void **)
     }
 }
 
-void test_what_a_context_has(void **)
+UNIT_TEST(test_what_a_context_has)
 {
     ContextPtr context = CreateCudaDeviceStream(0);
 
@@ -138,7 +132,7 @@ void test_what_a_context_has(void **)
     assert_true(context->Timer().Throughput(3000000000u, 10) > 0); /* 64-bit counts */
 }
 
-void test_the_standard_context_is_one_for_a_device(void **)
+UNIT_TEST(test_the_standard_context_is_one_for_a_device)
 {
     CudaContext &zero = CudaContext::StandardContext(0);
 
@@ -155,7 +149,7 @@ void test_the_standard_context_is_one_for_a_device(void **)
 
 /* ---- allocators: A1 to A14 ---- */
 
-void test_contexts_of_a_device_share_their_buckets(void **)
+UNIT_TEST(test_contexts_of_a_device_share_their_buckets)
 {
     ContextPtr a = CreateCudaDevice(0);
     ContextPtr b = CreateCudaDeviceStream(0);
@@ -169,7 +163,7 @@ void test_contexts_of_a_device_share_their_buckets(void **)
     assert_true(a->GetAllocator() == b->GetAllocator());
 }
 
-void test_buckets_count_what_is_live_and_idle(void **)
+UNIT_TEST(test_buckets_count_what_is_live_and_idle)
 {
     ContextPtr        context = CreateCudaDevice(0);
     CudaAllocBuckets *buckets = new CudaAllocBuckets(&context->Device());
@@ -199,7 +193,7 @@ void test_buckets_count_what_is_live_and_idle(void **)
     assert_true(buckets->SanityCheck());
 }
 
-void test_simple_takes_and_gives_at_once(void **)
+UNIT_TEST(test_simple_takes_and_gives_at_once)
 {
     CudaAllocSimple alloc(&CudaDevice::ByOrdinal(0));
     void           *p = &alloc;
@@ -213,7 +207,7 @@ void test_simple_takes_and_gives_at_once(void **)
     assert_false(alloc.Free(&p)); /* nor is a pointer that it never allocated */
 }
 
-void test_no_memory_is_an_exception_and_nothing_ends(void **)
+UNIT_TEST(test_no_memory_is_an_exception_and_nothing_ends)
 {
     ContextPtr context = CreateCudaDevice(0);
 
@@ -232,7 +226,7 @@ void test_no_memory_is_an_exception_and_nothing_ends(void **)
     assert_non_null(context->Malloc<int>(10)->get());
 }
 
-void test_memory_outlives_its_context_and_allocator(void **)
+UNIT_TEST(test_memory_outlives_its_context_and_allocator)
 {
     programs::CountingAlloc *counting;
     MGPU_MEM(int) mem;
@@ -254,7 +248,7 @@ void test_memory_outlives_its_context_and_allocator(void **)
 
 /* ---- reference counting: C15 ---- */
 
-void test_counts_are_safe_between_threads(void **)
+UNIT_TEST(test_counts_are_safe_between_threads)
 {
     ContextPtr               context = CreateCudaDevice(0);
     MGPU_MEM(int)            mem     = context->Fill<int>(3, 1);
@@ -276,21 +270,4 @@ void test_counts_are_safe_between_threads(void **)
 
 } // namespace
 
-int main()
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_pages_arrays),
-        cmocka_unit_test(test_the_pages_other_programs),
-        cmocka_unit_test(test_forms_of_creation),
-        cmocka_unit_test(test_what_a_context_has),
-        cmocka_unit_test(test_the_standard_context_is_one_for_a_device),
-        cmocka_unit_test(test_contexts_of_a_device_share_their_buckets),
-        cmocka_unit_test(test_buckets_count_what_is_live_and_idle),
-        cmocka_unit_test(test_simple_takes_and_gives_at_once),
-        cmocka_unit_test(test_no_memory_is_an_exception_and_nothing_ends),
-        cmocka_unit_test(test_memory_outlives_its_context_and_allocator),
-        cmocka_unit_test(test_counts_are_safe_between_threads),
-    };
-
-    return cmocka_run_group_tests(tests, mgpu_fake_setup, mgpu_fake_teardown);
-}
+UNIT_GROUP(mgpu_fake_setup, mgpu_fake_teardown)

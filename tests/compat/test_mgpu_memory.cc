@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MGPU's device memory and its text under their own names, with a fake driver. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-extern "C" {
-#include <cmocka.h>
-}
+#include "tests/test.h"
 
 #include <cstring>
 #include <thread>
@@ -21,7 +15,7 @@ namespace {
 
 /* ---- memory: M1 to M10 ---- */
 
-void test_copies_are_checked_and_offsets_are_bytes(void **)
+UNIT_TEST(test_copies_are_checked_and_offsets_are_bytes)
 {
     ContextPtr       context = CreateCudaDevice(0);
     MGPU_MEM(int)    a       = context->FillAscending<int>(10, 0, 1);
@@ -62,7 +56,7 @@ void test_copies_are_checked_and_offsets_are_bytes(void **)
     assert_int_equal(host.size(), 0);
 }
 
-void test_plain_pointers_are_copied(void **)
+UNIT_TEST(test_plain_pointers_are_copied)
 {
     ContextPtr       context = CreateCudaDevice(0);
     MGPU_MEM(short)  a       = context->Malloc(std::vector<short>{5, 6, 7});
@@ -106,7 +100,7 @@ template <typename T> void check_random(ContextPtr context, T min, T max)
     assert_true(host[0] < host[299]);
 }
 
-void test_fills_of_every_type(void **)
+UNIT_TEST(test_fills_of_every_type)
 {
     ContextPtr       context = CreateCudaDevice(0);
     std::vector<int> squares;
@@ -141,7 +135,7 @@ void test_fills_of_every_type(void **)
     }
 }
 
-void test_rand(void **)
+UNIT_TEST(test_rand)
 {
     for (int i = 0; i < 100; i++) {
         assert_in_range(Rand(3, 5), 3, 5);
@@ -151,7 +145,7 @@ void test_rand(void **)
     }
 }
 
-void test_the_generator_serves_threads_at_the_same_time(void **)
+UNIT_TEST(test_the_generator_serves_threads_at_the_same_time)
 {
     std::vector<std::thread> threads;
 
@@ -169,7 +163,7 @@ void test_the_generator_serves_threads_at_the_same_time(void **)
 
 /* ---- text ---- */
 
-void test_arrays_as_text(void **)
+UNIT_TEST(test_arrays_as_text)
 {
     const int        marks[] = {1, 2};
     std::vector<int> data    = {5, 6, (int)0x80000007u};
@@ -202,7 +196,7 @@ void test_arrays_as_text(void **)
 }
 
 /* A format that vsnprintf would misread, and no columns (D29). */
-void test_bad_formats_are_refused(void **)
+UNIT_TEST(test_bad_formats_are_refused)
 {
     ContextPtr    context = CreateCudaDevice(0);
     MGPU_MEM(int) mem     = context->Fill<int>(3, 1);
@@ -241,17 +235,4 @@ void test_bad_formats_are_refused(void **)
 
 } // namespace
 
-int main()
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copies_are_checked_and_offsets_are_bytes),
-        cmocka_unit_test(test_plain_pointers_are_copied),
-        cmocka_unit_test(test_fills_of_every_type),
-        cmocka_unit_test(test_rand),
-        cmocka_unit_test(test_the_generator_serves_threads_at_the_same_time),
-        cmocka_unit_test(test_arrays_as_text),
-        cmocka_unit_test(test_bad_formats_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, mgpu_fake_setup, mgpu_fake_teardown);
-}
+UNIT_GROUP(mgpu_fake_setup, mgpu_fake_teardown)

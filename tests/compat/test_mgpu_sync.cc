@@ -1,12 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* MGPU_SYNC_CHECK in a debug build, over two functions in the place of CUDA's runtime. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-extern "C" {
-#include <cmocka.h>
-}
+#include "tests/test.h"
 
 #include <cstring>
 
@@ -33,7 +27,7 @@ const char *cudaGetErrorString(cudaError_t)
 
 }
 
-static void test_nothing_is_thrown_when_all_is_well(void **)
+UNIT_TEST(test_nothing_is_thrown_when_all_is_well)
 {
     device_says  = cudaSuccess;
     synchronized = 0;
@@ -41,7 +35,7 @@ static void test_nothing_is_thrown_when_all_is_well(void **)
     assert_int_equal(synchronized, 1);
 }
 
-static void test_what_went_wrong_is_thrown_with_its_place(void **)
+UNIT_TEST(test_what_went_wrong_is_thrown_with_its_place)
 {
     int line = 0;
 
@@ -59,14 +53,4 @@ static void test_what_went_wrong_is_thrown_with_its_place(void **)
         assert_non_null(std::strstr(e.what(), place));
         assert_non_null(std::strstr(e.what(), "what the runtime says"));
     }
-}
-
-int main()
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nothing_is_thrown_when_all_is_well),
-        cmocka_unit_test(test_what_went_wrong_is_thrown_with_its_place),
-    };
-
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
 }

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Differences between programs for MGPU 1.0 and 1.1, and functions of both apart from contexts and
  * memory, with a fake driver. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-extern "C" {
-#include <cmocka.h>
-}
+#include "tests/test.h"
 
 #include <cstring>
 #include <type_traits>
@@ -75,7 +69,7 @@ template <typename Alloc> void check_own(Alloc *alloc, ContextPtr context)
     assert_int_equal(alloc->calls, 1);
 }
 
-void test_own_allocators_of_pointers_and_references(void **)
+UNIT_TEST(test_own_allocators_of_pointers_and_references)
 {
     ContextPtr context = CreateCudaDevice(0);
 
@@ -88,7 +82,7 @@ void test_own_allocators_of_pointers_and_references(void **)
     assert_int_equal(buckets->Capacity(), 1 << 20);
 }
 
-void test_contexts_of_devices(void **)
+UNIT_TEST(test_contexts_of_devices)
 {
     CudaDevice &device = CudaDevice::ByOrdinal(1);
     ContextPtr  one(new CudaContext(device, false, false));
@@ -111,7 +105,7 @@ void test_contexts_of_devices(void **)
     assert_int_equal(device.CompilerVersion(), device.PTXVersion());
 }
 
-void test_a_context_changes_its_stream(void **)
+UNIT_TEST(test_a_context_changes_its_stream)
 {
     ContextPtr       context = CreateCudaDevice(0);
     ContextPtr       other   = CreateCudaDeviceStream(0);
@@ -140,7 +134,7 @@ int last_of(CudaMemSupport &memory)
     return host[9];
 }
 
-void test_memory_without_the_rest_of_a_context(void **)
+UNIT_TEST(test_memory_without_the_rest_of_a_context)
 {
     assert_int_equal(last_of(*CreateCudaDevice(0)), 9);
 }
@@ -152,7 +146,7 @@ public:
     OnlyMemory() {}
 };
 
-void test_memory_of_a_class_derived_from_the_support(void **)
+UNIT_TEST(test_memory_of_a_class_derived_from_the_support)
 {
     intrusive_ptr<CudaAllocSimple> simple(new CudaAllocSimple(CudaDevice::ByOrdinal(1)));
     intrusive_ptr<OnlyMemory>      memory(new OnlyMemory(simple));
@@ -176,7 +170,7 @@ void test_memory_of_a_class_derived_from_the_support(void **)
     assert_ptr_equal(later.GetAllocator(), simple.get());
 }
 
-void test_an_allocator_of_another_device_is_refused(void **)
+UNIT_TEST(test_an_allocator_of_another_device_is_refused)
 {
     AllocPtr alloc(new CudaAllocSimple(CudaDevice::ByOrdinal(1)));
 
@@ -188,7 +182,7 @@ void test_an_allocator_of_another_device_is_refused(void **)
     }
 }
 
-void test_timers_of_ones_own(void **)
+UNIT_TEST(test_timers_of_ones_own)
 {
     ContextPtr context = CreateCudaDevice(0);
     CudaTimer  timer, other, never;
@@ -204,7 +198,7 @@ void test_timers_of_ones_own(void **)
     assert_true(borrowed.Split() >= 0);
 }
 
-void test_events(void **)
+UNIT_TEST(test_events)
 {
     ContextPtr  context = CreateCudaDevice(0), other = CreateCudaDevice(0);
     CudaEvent  &event = context->Event();
@@ -216,7 +210,7 @@ void test_events(void **)
     event.Swap(other->Event());
 }
 
-void test_exceptions_of_a_programs_own(void **)
+UNIT_TEST(test_exceptions_of_a_programs_own)
 {
     try {
         throw CudaException(cudaErrorMemoryAllocation);
@@ -259,7 +253,7 @@ static_assert(!std::is_default_constructible<CudaMemSupport>::value, "protected"
 static_assert(!std::is_convertible<int *, intrusive_ptr<int>>::value,
               "explicit: a condition of a pointer and a plain one is plain");
 
-void test_a_pointer_or_a_plain_one(void **)
+UNIT_TEST(test_a_pointer_or_a_plain_one)
 {
     intrusive_ptr<Counted> p(new Counted);
     Counted               *none = nullptr;
@@ -268,7 +262,7 @@ void test_a_pointer_or_a_plain_one(void **)
     assert_ptr_equal(one, p.get());
 }
 
-void test_an_overridden_add_ref_is_called(void **)
+UNIT_TEST(test_an_overridden_add_ref_is_called)
 {
     intrusive_ptr<Counted>  p(new Counted);
     intrusive_ptr<CudaBase> base(p.get());
@@ -279,7 +273,7 @@ void test_an_overridden_add_ref_is_called(void **)
     base->Release();
 }
 
-void test_references_are_told(void **)
+UNIT_TEST(test_references_are_told)
 {
     intrusive_ptr<Counted> p(new Counted);
 
@@ -291,7 +285,7 @@ void test_references_are_told(void **)
     p->Release();
 }
 
-void test_marks_anywhere_in_the_text(void **)
+UNIT_TEST(test_marks_anywhere_in_the_text)
 {
     const int           marks[] = {0, 2};
     const std::vector<int> data = {5, 6, 7};
@@ -325,7 +319,7 @@ void test_marks_anywhere_in_the_text(void **)
     }
 }
 
-void test_small_things(void **)
+UNIT_TEST(test_small_things)
 {
     assert_int_equal(MGPU_DIV_UP(7, 3), 3);
     assert_int_equal(MGPU_ROUND_UP(7, 3) + MGPU_ROUND_UP_POW2(5, 4), 17);
@@ -344,7 +338,7 @@ void test_small_things(void **)
     assert_int_equal(sizeof(int64) + sizeof(uint64), 16);
 }
 
-void test_a_device_by_its_pointer(void **)
+UNIT_TEST(test_a_device_by_its_pointer)
 {
     DevicePtr device(&CudaDevice::ByOrdinal(0));
 
@@ -356,25 +350,4 @@ void test_a_device_by_its_pointer(void **)
 
 } // namespace
 
-int main()
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_allocators_of_pointers_and_references),
-        cmocka_unit_test(test_contexts_of_devices),
-        cmocka_unit_test(test_a_context_changes_its_stream),
-        cmocka_unit_test(test_memory_without_the_rest_of_a_context),
-        cmocka_unit_test(test_memory_of_a_class_derived_from_the_support),
-        cmocka_unit_test(test_an_allocator_of_another_device_is_refused),
-        cmocka_unit_test(test_timers_of_ones_own),
-        cmocka_unit_test(test_events),
-        cmocka_unit_test(test_exceptions_of_a_programs_own),
-        cmocka_unit_test(test_a_pointer_or_a_plain_one),
-        cmocka_unit_test(test_an_overridden_add_ref_is_called),
-        cmocka_unit_test(test_references_are_told),
-        cmocka_unit_test(test_marks_anywhere_in_the_text),
-        cmocka_unit_test(test_small_things),
-        cmocka_unit_test(test_a_device_by_its_pointer),
-    };
-
-    return cmocka_run_group_tests(tests, mgpu_fake_setup, mgpu_fake_teardown);
-}
+UNIT_GROUP(mgpu_fake_setup, mgpu_fake_teardown)

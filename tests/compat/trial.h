@@ -4,13 +4,8 @@
 #ifndef SHPOOL_TESTS_COMPAT_TRIAL_H
 #define SHPOOL_TESTS_COMPAT_TRIAL_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-extern "C" {
-#include <cmocka.h>
-}
+#include "tests/test.h"
+
 #include <string.h>
 
 #include <initializer_list>

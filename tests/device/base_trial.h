@@ -25,17 +25,14 @@ static inline int virtual_memory(void **state)
     return clear_environment(state);
 }
 
-#define ON_DRIVER(_test)  { #_test " (driver)", _test, driver_memory, NULL, NULL }
-#define ON_VIRTUAL(_test) { #_test " (vmm)", _test, virtual_memory, NULL, NULL }
-#define ON_BOTH(_test)    ON_DRIVER(_test), ON_VIRTUAL(_test)
 #define TEST_ON_DRIVER(_test)                                                                      \
     static void _test(void **state);                                                               \
     UNIT_ADD(_test, _driver, #_test " (driver)", driver_memory, NULL)                              \
-    static void _test(void **state __attribute__((unused)))
+    static void _test(void **state)
 #define TEST_ON_VIRTUAL(_test)                                                                     \
     static void _test(void **state);                                                               \
     UNIT_ADD(_test, _vmm, #_test " (vmm)", virtual_memory, NULL)                                   \
-    static void _test(void **state __attribute__((unused)))
+    static void _test(void **state)
 #define TEST_ON_BOTH(_test)                                                                        \
     static void _test(void **state);                                                               \
     UNIT_ADD(_test, _driver, #_test " (driver)", driver_memory, NULL)                              \

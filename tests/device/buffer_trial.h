@@ -22,7 +22,6 @@ static inline int teardown(void **state)
     unsigned violations = fake_violations();
     fake_held held;
 
-    (void)state;
     if (violations != 0) {
         print_error("%s\n", fake_first_violation());
     }

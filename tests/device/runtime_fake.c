@@ -80,7 +80,6 @@ int fake_runtime_teardown(void **state)
 {
     const fake_held held = fake_stop();
 
-    (void)state;
     if (fake_violations() != 0) {
         print_error("%s\n", fake_first_violation());
     }

@@ -19,7 +19,6 @@ static int stop(void **state)
 {
     fake_held held;
 
-    (void)state;
     shpool_context_unref(context);
     held = fake_stop();
     return (held.streams + held.events + held.host_allocations != 0) || (held.bytes != 0) ||

@@ -20,7 +20,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     (void)fake_stop();
     return fake_violations() != 0;
 }

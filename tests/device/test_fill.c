@@ -24,7 +24,6 @@ static int teardown(void **state)
 {
     unsigned violations = fake_violations();
 
-    (void)state;
     shpool_context_unref(context);
     return (violations != 0) || (fake_stop().bytes != 0);
 }

@@ -13,13 +13,12 @@ static void begin_with(const char *spec, unsigned flags)
     stream = fake_stream(0, flags);
 }
 
-static void test_a_graph_s_memory_serves_nobody_else(void **state)
+TEST_ON_BOTH(test_a_graph_s_memory_serves_nobody_else)
 {
     void *ptr;
     void *other;
     unsigned graph;
 
-    (void)state;
     begin_with("bins", CU_STREAM_NON_BLOCKING);
     graph = capture(stream, 7, &ptr);
     other = get(allocator, 3 * MIB, stream);
@@ -43,11 +42,10 @@ static void test_a_graph_s_memory_serves_nobody_else(void **state)
     end();
 }
 
-static void test_memory_that_a_graph_leaves_live_stays_until_it_is_freed(void **state)
+TEST_ON_BOTH(test_memory_that_a_graph_leaves_live_stays_until_it_is_freed)
 {
     void *ptr;
 
-    (void)state;
     begin_with("bins", CU_STREAM_NON_BLOCKING);
     assert_ok(shpool_device_capture_begin(allocator, 1, 0));
     fake_capture_begin(stream);
@@ -66,12 +64,11 @@ static void test_memory_that_a_graph_leaves_live_stays_until_it_is_freed(void **
     end();
 }
 
-static void test_graphs_of_one_pool_share_memory(void **state)
+TEST_ON_BOTH(test_graphs_of_one_pool_share_memory)
 {
     void *first;
     void *second;
 
-    (void)state;
     begin_with("bins", CU_STREAM_NON_BLOCKING);
     (void)capture(stream, 3, &first);
     (void)capture(stream, 3, &second);
@@ -98,12 +95,11 @@ static void open_pool_elsewhere(uint64_t id)
 }
 
 /* Another capture, which has no pool, gets memory of the same one; then one more pool is open. */
-static void test_a_capture_stays_with_its_pool(void **state)
+TEST_ON_BOTH(test_a_capture_stays_with_its_pool)
 {
     shpool_stream other;
     void *ptr;
 
-    (void)state;
     begin_with("bins", CU_STREAM_NON_BLOCKING);
     other = fake_stream(0, CU_STREAM_NON_BLOCKING);
     open_pool_elsewhere(1);
@@ -119,13 +115,12 @@ static void test_a_capture_stays_with_its_pool(void **state)
     end();
 }
 
-static void test_streams_that_do_not_capture_are_not_affected(void **state)
+TEST_ON_BOTH(test_streams_that_do_not_capture_are_not_affected)
 {
     shpool_stream plain;
     void *warm;
     void *ptr;
 
-    (void)state;
     begin_with("bins", CU_STREAM_NON_BLOCKING);
     plain = fake_stream(0, CU_STREAM_NON_BLOCKING);
     assert_ok(shpool_device_stream_stable(allocator, plain));
@@ -148,13 +143,12 @@ static void test_streams_that_do_not_capture_are_not_affected(void **state)
 
 /* A stream has got memory of another one, whose next block is in use, with an event: during a
  * capture the driver is not asked about that event in a mode that would end the capture. */
-static void test_a_stream_that_gave_memory_is_not_asked_during_a_capture(void **state)
+TEST_ON_BOTH(test_a_stream_that_gave_memory_is_not_asked_during_a_capture)
 {
     shpool_stream from;
     shpool_stream to;
     void *ptr;
 
-    (void)state;
     begin_with("bins", CU_STREAM_NON_BLOCKING);
     from = stable_stream();
     to = stable_stream();
@@ -178,13 +172,12 @@ static void test_a_stream_that_gave_memory_is_not_asked_during_a_capture(void **
 
 /* The legacy stream is ordered with blocking ones: an event that is recorded there, a question or a
  * wait ends their captures. */
-static void test_the_legacy_stream_is_left_alone_while_a_blocking_stream_captures(void **state)
+TEST_ON_BOTH(test_the_legacy_stream_is_left_alone_while_a_blocking_stream_captures)
 {
     shpool_stream plain;
     void *old;
     void *ptr;
 
-    (void)state;
     begin_with("bins:soft=8M", CU_STREAM_DEFAULT);
     plain = stable_stream();
     old = get(allocator, 3 * MIB, SHPOOL_STREAM_LEGACY);
@@ -209,11 +202,10 @@ static void test_the_legacy_stream_is_left_alone_while_a_blocking_stream_capture
     end();
 }
 
-static void test_a_stream_that_captured_may_be_destroyed_before_the_end(void **state)
+TEST_ON_BOTH(test_a_stream_that_captured_may_be_destroyed_before_the_end)
 {
     void *ptr;
 
-    (void)state;
     begin_with("bins", CU_STREAM_NON_BLOCKING);
     assert_ok(shpool_device_capture_begin(allocator, 1, 2));
     fake_capture_begin(stream);
@@ -228,11 +220,10 @@ static void test_a_stream_that_captured_may_be_destroyed_before_the_end(void **s
 }
 
 /* Idle memory outside makes room for a graph's memory. */
-static void test_a_capture_gets_what_is_idle(void **state)
+TEST_ON_BOTH(test_a_capture_gets_what_is_idle)
 {
     void *ptr[4];
 
-    (void)state;
     begin_with("bins", CU_STREAM_NON_BLOCKING);
     for (int i = 0; i < 4; i++) {
         ptr[i] = get(allocator, 250 * MIB, NULL);
@@ -253,12 +244,11 @@ static void test_a_capture_gets_what_is_idle(void **state)
 }
 
 /* Queries about a stream that was retired before it had finished also wait. */
-static void test_a_retired_stream_is_not_asked_about_during_a_capture(void **state)
+TEST_ON_BOTH(test_a_retired_stream_is_not_asked_about_during_a_capture)
 {
     shpool_stream retired;
     void *ptr;
 
-    (void)state;
     begin_with("bins", CU_STREAM_NON_BLOCKING);
     retired = fake_stream(0, CU_STREAM_NON_BLOCKING);
     ptr = get(allocator, 5000, retired);
@@ -272,11 +262,10 @@ static void test_a_retired_stream_is_not_asked_about_during_a_capture(void **sta
 
 /* If the driver fails to tell whether a stream captures, malloc and free fail, and can be
  * repeated. */
-static void test_a_question_that_fails_ends_no_capture(void **state)
+TEST_ON_BOTH(test_a_question_that_fails_ends_no_capture)
 {
     int failed = 1;
 
-    (void)state;
     begin_with("bins", CU_STREAM_NON_BLOCKING);
     for (unsigned long n = 1; failed; n++) {
         void *ptr = NULL;
@@ -427,13 +416,12 @@ static void try_way(const graph_way *w, size_t bytes, unsigned ask)
     assert_int_equal(0, stats_of(allocator).driver_bytes);
 }
 
-static void test_memory_of_a_graph_goes_to_streams_in_order_only(void **state)
+TEST_ON_BOTH(test_memory_of_a_graph_goes_to_streams_in_order_only)
 {
     static const char *const specs[] = { "bins", "bins:stable=1",
                                          "stats|limit:bytes=2000G|lock|bins" };
     static const size_t sizes[] = { 4096, 3 * MIB, 40 * MIB };
 
-    (void)state;
     for (size_t s = 0; s < SHPOOL_ARRAY_COUNT(specs) * SHPOOL_ARRAY_COUNT(sizes); s++) {
         for (size_t i = 0; i < GRAPH_WAYS; i++) {
             for (unsigned ask = 0; graph_ways[i].asks[ask] != '\0'; ask++) {
@@ -445,11 +433,10 @@ static void test_memory_of_a_graph_goes_to_streams_in_order_only(void **state)
     }
 }
 
-static void test_new_memory_for_a_capture_without_a_pool_is_refused(void **state)
+TEST_ON_BOTH(test_new_memory_for_a_capture_without_a_pool_is_refused)
 {
     static const char *const specs[] = { "bins", "bins:stable=1", "buckets", "simple" };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(specs); i++) {
         void *ptr;
 
@@ -466,13 +453,12 @@ static void test_new_memory_for_a_capture_without_a_pool_is_refused(void **state
 }
 
 /* The driver gives the memory of a graph to its later nodes. */
-static void test_async_orders_streams_within_the_graph(void **state)
+UNIT_TEST(test_async_orders_streams_within_the_graph)
 {
     shpool_stream other;
     shpool_stream outside;
     void *ptr;
 
-    (void)state;
     begin_with("async", CU_STREAM_NON_BLOCKING);
     other = fake_stream(0, CU_STREAM_NON_BLOCKING);
     outside = fake_stream(0, CU_STREAM_NON_BLOCKING);
@@ -500,14 +486,13 @@ static void *capture_too(void *other)
     return NULL;
 }
 
-static void test_a_capture_keeps_to_its_pool_whichever_thread_allocates(void **state)
+TEST_ON_BOTH(test_a_capture_keeps_to_its_pool_whichever_thread_allocates)
 {
     shpool_stream other;
     pthread_t thread;
     unsigned graph;
     void *ptr;
 
-    (void)state;
     begin_with("bins", CU_STREAM_NON_BLOCKING);
     other = fake_stream(0, CU_STREAM_NON_BLOCKING);
     assert_ok(shpool_device_capture_begin(allocator, 1, 1));
@@ -529,11 +514,10 @@ static void test_a_capture_keeps_to_its_pool_whichever_thread_allocates(void **s
     end();
 }
 
-static void test_wrong_pools_are_refused(void **state)
+TEST_ON_BOTH(test_wrong_pools_are_refused)
 {
     shpool_device_allocator *simple;
 
-    (void)state;
     begin_with("bins", CU_STREAM_NON_BLOCKING);
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_capture_begin(allocator, 0, 0));
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_capture_end(allocator, 4, 4));
@@ -545,28 +529,4 @@ static void test_wrong_pools_are_refused(void **state)
     assert_int_equal(SHPOOL_ERR_UNSUPPORTED, shpool_device_capture_begin(simple, 4, 4));
     shpool_device_allocator_unref(simple);
     end();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ON_BOTH(test_a_graph_s_memory_serves_nobody_else),
-        ON_BOTH(test_memory_that_a_graph_leaves_live_stays_until_it_is_freed),
-        ON_BOTH(test_graphs_of_one_pool_share_memory),
-        ON_BOTH(test_a_capture_stays_with_its_pool),
-        ON_BOTH(test_streams_that_do_not_capture_are_not_affected),
-        ON_BOTH(test_a_stream_that_gave_memory_is_not_asked_during_a_capture),
-        ON_BOTH(test_the_legacy_stream_is_left_alone_while_a_blocking_stream_captures),
-        ON_BOTH(test_a_stream_that_captured_may_be_destroyed_before_the_end),
-        ON_BOTH(test_a_capture_gets_what_is_idle),
-        ON_BOTH(test_a_retired_stream_is_not_asked_about_during_a_capture),
-        ON_BOTH(test_a_question_that_fails_ends_no_capture),
-        ON_BOTH(test_memory_of_a_graph_goes_to_streams_in_order_only),
-        ON_BOTH(test_new_memory_for_a_capture_without_a_pool_is_refused),
-        cmocka_unit_test_setup(test_async_orders_streams_within_the_graph, clear_environment),
-        ON_BOTH(test_a_capture_keeps_to_its_pool_whichever_thread_allocates),
-        ON_BOTH(test_wrong_pools_are_refused),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -19,7 +19,6 @@ static int teardown(void **state)
 {
     unsigned violations = fake_violations();
 
-    (void)state;
     if (violations != 0) {
         print_error("%s\n", fake_first_violation());
     }

@@ -108,7 +108,6 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    (void)state;
     alarm(0);
     shpool_set_message_handler(NULL, NULL);
     return 0;

@@ -117,12 +117,11 @@ static void check_region(const char *ptr, size_t bytes)
 static const size_t sizes[] = { 1, 256, 1000, 4096, 65536, 100000, MIB - 1, MIB, 20 * MIB };
 #define SIZES SHPOOL_ARRAY_COUNT(sizes)
 
-static void test_each_live_allocation_is_a_region(void **state)
+UNIT_TEST(test_each_live_allocation_is_a_region)
 {
     shpool_stream stream[2];
     char *ptr[SIZES];
 
-    (void)state;
     start("bins:nvtx=1", tool_init);
     stream[0] = stable_stream();
     stream[1] = fake_stream(0, CU_STREAM_DEFAULT);
@@ -150,12 +149,11 @@ static void test_each_live_allocation_is_a_region(void **state)
 }
 
 /* A graph uses its memory at each launch, also after it was freed in the capture. */
-static void test_memory_of_graphs_is_not_marked(void **state)
+UNIT_TEST(test_memory_of_graphs_is_not_marked)
 {
     shpool_stream stream;
     void *ptr;
 
-    (void)state;
     start("bins:nvtx=1", tool_init);
     stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
     (void)capture(stream, 1, &ptr);
@@ -174,7 +172,7 @@ static void hear(shpool_level level, const char *text, void *user)
     }
 }
 
-static void test_nothing_is_marked_unless_it_can_be(void **state)
+UNIT_TEST(test_nothing_is_marked_unless_it_can_be)
 {
     static const struct {
         const char *spec;
@@ -191,7 +189,6 @@ static void test_nothing_is_marked_unless_it_can_be(void **state)
         { "bins:nvtx=2", tool_init, "nvtx", 0 },
     };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
         shpool_status status;
 
@@ -216,11 +213,10 @@ static void test_nothing_is_marked_unless_it_can_be(void **state)
 }
 
 /* The variable may name anything. */
-static void test_a_tool_is_found_by_the_variable(void **state)
+UNIT_TEST(test_a_tool_is_found_by_the_variable)
 {
     static const char *const paths[] = { "", "/nowhere/libtool.so", "libc.so.6" };
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(paths); i++) {
         setenv("NVTX_INJECTION64_PATH", paths[i], 1);
         shpool_config_reload();
@@ -229,16 +225,4 @@ static void test_a_tool_is_found_by_the_variable(void **state)
     }
     unsetenv("NVTX_INJECTION64_PATH");
     shpool_config_reload();
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_each_live_allocation_is_a_region, clear_environment),
-        cmocka_unit_test_setup(test_memory_of_graphs_is_not_marked, clear_environment),
-        cmocka_unit_test_setup(test_nothing_is_marked_unless_it_can_be, clear_environment),
-        cmocka_unit_test_setup(test_a_tool_is_found_by_the_variable, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -25,7 +25,6 @@ static int start(void **state)
 
 static int stop(void **state)
 {
-    (void)state;
     shpool_device_allocator_unref(allocator);
     return (fake_stop().bytes != 0) || (fake_violations() != 0);
 }

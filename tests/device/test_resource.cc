@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shpool/memory_resource.hpp with the cuda::mr of the CUDA Toolkit that was found, over the fake
  * driver.  For another one: make check SHPOOL_CUDA_INCLUDES='-isystem .../include/cccl ...'. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-extern "C" {
-#include <cmocka.h>
-}
+#include "tests/test.h"
 
 #include <cstring>
 #include <set>
@@ -18,6 +12,8 @@ extern "C" {
 #include "runtime_fake.h"
 
 namespace mr = cuda::mr;
+
+#define RUNTIME_TEST(_name) UNIT_TEST_WITH(_name, fake_runtime_setup, fake_runtime_teardown)
 
 namespace {
 
@@ -59,7 +55,7 @@ uint64_t live(const shpool::memory_resource &resource)
     return stats.live_bytes;
 }
 
-void test_a_reference_of_cuda_mr_allocates_and_frees(void **)
+RUNTIME_TEST(test_a_reference_of_cuda_mr_allocates_and_frees)
 {
     shpool::memory_resource resource("bins");
     resource_ref            ref(resource);
@@ -74,7 +70,7 @@ void test_a_reference_of_cuda_mr_allocates_and_frees(void **)
     assert_int_equal(live(resource), 0);
 }
 
-void test_memory_without_a_stream_is_usable_at_once(void **)
+RUNTIME_TEST(test_memory_without_a_stream_is_usable_at_once)
 {
     for (int device = 0; device < 2; device++) { /* the first is current */
         shpool::memory_resource resource("bins", device);
@@ -98,7 +94,7 @@ void test_memory_without_a_stream_is_usable_at_once(void **)
     }
 }
 
-void test_a_wait_that_fails_keeps_nothing(void **)
+RUNTIME_TEST(test_a_wait_that_fails_keeps_nothing)
 {
     shpool::memory_resource resource("bins");
     bool                    caught = false;
@@ -115,7 +111,7 @@ void test_a_wait_that_fails_keeps_nothing(void **)
 }
 
 /* The wait for the legacy stream would end the capture of a stream that is ordered with it. */
-void test_a_capture_goes_on(void **)
+RUNTIME_TEST(test_a_capture_goes_on)
 {
     shpool::memory_resource resource("bins");
     bool                    caught = false;
@@ -133,7 +129,7 @@ void test_a_capture_goes_on(void **)
     assert_int_equal(live(resource), 0);
 }
 
-void test_refusals_are_bad_alloc_and_say_why(void **)
+RUNTIME_TEST(test_refusals_are_bad_alloc_and_say_why)
 {
     shpool::memory_resource resource("limit:bytes=1M|bins");
     unsigned                caught = 0;
@@ -164,7 +160,7 @@ void test_refusals_are_bad_alloc_and_say_why(void **)
     resource.deallocate_sync(nullptr, 0);
 }
 
-void test_copies_share_one_allocator(void **)
+RUNTIME_TEST(test_copies_share_one_allocator)
 {
     shpool_device_allocator *shared;
     void                    *ptr;
@@ -275,7 +271,7 @@ shpool_device_allocator *open(const char *spec, int device)
     return allocator;
 }
 
-void test_a_resource_serves_under_layers(void **)
+RUNTIME_TEST(test_a_resource_serves_under_layers)
 {
     static book              notes;
     void                    *ptr;
@@ -312,7 +308,7 @@ void test_a_resource_serves_under_layers(void **)
     assert_int_equal(notes.bytes, 0);
 }
 
-void test_exceptions_become_statuses(void **)
+RUNTIME_TEST(test_exceptions_become_statuses)
 {
     static book              notes;
     static const char *const text[] = {"", "bad_alloc", "on fire", "without a text"};
@@ -334,7 +330,7 @@ void test_exceptions_become_statuses(void **)
     assert_int_equal(notes.bytes, 0);
 }
 
-void test_what_cannot_be_provided_or_opened(void **)
+RUNTIME_TEST(test_what_cannot_be_provided_or_opened)
 {
     static book              notes;
     shpool_device_allocator *allocator;
@@ -361,7 +357,7 @@ void test_what_cannot_be_provided_or_opened(void **)
 }
 
 /* Round and round: an allocator over a resource over an allocator. */
-void test_a_resource_of_ours_is_provided(void **)
+RUNTIME_TEST(test_a_resource_of_ours_is_provided)
 {
     shpool_device_allocator *allocator;
     void                    *ptr;
@@ -380,23 +376,3 @@ void test_a_resource_of_ours_is_provided(void **)
 }
 
 } /* namespace */
-
-int main(void)
-{
-    const CMUnitTest tests[] = {
-#define UNIT(_name) cmocka_unit_test_setup_teardown(_name, fake_runtime_setup,                     \
-                                                    fake_runtime_teardown)
-        UNIT(test_a_reference_of_cuda_mr_allocates_and_frees),
-        UNIT(test_memory_without_a_stream_is_usable_at_once),
-        UNIT(test_a_wait_that_fails_keeps_nothing),
-        UNIT(test_a_capture_goes_on),
-        UNIT(test_refusals_are_bad_alloc_and_say_why),
-        UNIT(test_copies_share_one_allocator),
-        UNIT(test_a_resource_serves_under_layers),
-        UNIT(test_exceptions_become_statuses),
-        UNIT(test_what_cannot_be_provided_or_opened),
-        UNIT(test_a_resource_of_ours_is_provided),
-    };
-
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

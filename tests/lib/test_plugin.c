@@ -47,7 +47,7 @@ static void plugin_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_plugin_is_selected_and_runs(void **state)
+UNIT_TEST_WITH(test_plugin_is_selected_and_runs, trial_set_up, trial_tear_down)
 {
     const shpool_config want = { .block_threads = 33, .payload_bytes = 4096 };
     simt_launch launch = { .grid = { 2 }, .block = { 33 }, .switch_period = 3, .seed = 1 };
@@ -74,7 +74,7 @@ static void test_plugin_is_selected_and_runs(void **state)
     shpool_simt_close(&pool);
 }
 
-static void test_plugins_come_in_the_order_of_their_names(void **state)
+UNIT_TEST_WITH(test_plugins_come_in_the_order_of_their_names, trial_set_up, trial_tear_down)
 {
     trial_compile("20.so", "trial_a", "");
     trial_compile("10.so", "trial_b", "");
@@ -89,7 +89,7 @@ static void test_plugins_come_in_the_order_of_their_names(void **state)
     assert_int_equal(trial_heard.warnings, 0);
 }
 
-static void test_path_has_folders_and_files(void **state)
+UNIT_TEST_WITH(test_path_has_folders_and_files, trial_set_up, trial_tear_down)
 {
     char path[6 * TRIAL_PATH_BYTES];
 
@@ -104,7 +104,7 @@ static void test_path_has_folders_and_files(void **state)
     assert_int_equal(trial_heard.warnings, 0);
 }
 
-static void test_wrong_abi_is_refused(void **state)
+UNIT_TEST_WITH(test_wrong_abi_is_refused, trial_set_up, trial_tear_down)
 {
     trial_compile("abi.so", "trial_a", "#define ABI (SHPOOL_ABI + 7)\n");
     trial_use(trial_folder);
@@ -112,42 +112,42 @@ static void test_wrong_abi_is_refused(void **state)
     assert_detail("rebuild it with the headers of shpool");
 }
 
-static void test_other_size_is_refused(void **state)
+UNIT_TEST_WITH(test_other_size_is_refused, trial_set_up, trial_tear_down)
 {
     trial_compile("size.so", "trial_a", "#define BYTES 8\n");
     trial_use(trial_folder);
     expect_refused("size.so", "ABI 2 and 8 bytes");
 }
 
-static void test_other_copy_of_the_library_is_refused(void **state)
+UNIT_TEST_WITH(test_other_copy_of_the_library_is_refused, trial_set_up, trial_tear_down)
 {
     trial_compile("copy.so", "trial_a", "#define LIBRARY NULL\n");
     trial_use(trial_folder);
     expect_refused("copy.so", "another copy of libshpool");
 }
 
-static void test_no_allocator_is_refused(void **state)
+UNIT_TEST_WITH(test_no_allocator_is_refused, trial_set_up, trial_tear_down)
 {
     trial_compile("none.so", "trial_a", "#define COUNT 0\n");
     trial_use(trial_folder);
     expect_refused("none.so", "lists no allocator");
 }
 
-static void test_bad_descriptor_is_refused(void **state)
+UNIT_TEST_WITH(test_bad_descriptor_is_refused, trial_set_up, trial_tear_down)
 {
     trial_compile("scope.so", "trial_a", "#define SCOPE 9\n");
     trial_use(trial_folder);
     expect_refused("scope.so", "\"trial_a\" has scope 9");
 }
 
-static void test_other_shared_object_is_refused(void **state)
+UNIT_TEST_WITH(test_other_shared_object_is_refused, trial_set_up, trial_tear_down)
 {
     trial_compile_text("other.so", "int nothing;\n");
     trial_use(trial_folder);
     expect_refused("other.so", "no symbol shpool_plugin");
 }
 
-static void test_other_file_is_refused(void **state)
+UNIT_TEST_WITH(test_other_file_is_refused, trial_set_up, trial_tear_down)
 {
     trial_write("text.so", "this is no shared object, and long enough for the loader to see that");
     trial_use(trial_folder);
@@ -155,7 +155,7 @@ static void test_other_file_is_refused(void **state)
 }
 
 /* dlopen() of such a file ends in SIGBUS, or uses what happens to be there. */
-static void test_file_that_is_cut_off_is_refused(void **state)
+UNIT_TEST_WITH(test_file_that_is_cut_off_is_refused, trial_set_up, trial_tear_down)
 {
     char path[2 * TRIAL_PATH_BYTES];
     struct stat whole;
@@ -171,7 +171,7 @@ static void test_file_that_is_cut_off_is_refused(void **state)
 }
 
 /* The FIFO has no writer: dlopen() would wait, and alarm() would end the test. */
-static void test_fifo_is_refused(void **state)
+UNIT_TEST_WITH(test_fifo_is_refused, trial_set_up, trial_tear_down)
 {
     char path[2 * TRIAL_PATH_BYTES];
 
@@ -185,7 +185,7 @@ static void test_fifo_is_refused(void **state)
     alarm(0);
 }
 
-static void test_missing_function_is_refused(void **state)
+UNIT_TEST_WITH(test_missing_function_is_refused, trial_set_up, trial_tear_down)
 {
     trial_compile("unresolved.so", "trial_a",
                   "int trial_no_such_function(void);\n"
@@ -195,7 +195,7 @@ static void test_missing_function_is_refused(void **state)
     expect_refused("unresolved.so", "trial_no_such_function");
 }
 
-static void test_dangling_link_is_refused(void **state)
+UNIT_TEST_WITH(test_dangling_link_is_refused, trial_set_up, trial_tear_down)
 {
     char path[2 * TRIAL_PATH_BYTES];
 
@@ -205,7 +205,7 @@ static void test_dangling_link_is_refused(void **state)
     expect_refused("gone.so", "No such file");
 }
 
-static void test_taken_names_are_refused_whole(void **state)
+UNIT_TEST_WITH(test_taken_names_are_refused_whole, trial_set_up, trial_tear_down)
 {
     const shpool_allocator *found;
 
@@ -223,7 +223,7 @@ static void test_taken_names_are_refused_whole(void **state)
     assert_int_equal(trial_heard.warnings, 2);
 }
 
-static void test_program_cannot_take_a_plugins_name(void **state)
+UNIT_TEST_WITH(test_program_cannot_take_a_plugins_name, trial_set_up, trial_tear_down)
 {
     static shpool_allocator fake;
 
@@ -236,7 +236,7 @@ static void test_program_cannot_take_a_plugins_name(void **state)
     assert_null(shpool_registry_file(&fake));
 }
 
-static void test_places_that_are_not_searched(void **state)
+UNIT_TEST_WITH(test_places_that_are_not_searched, trial_set_up, trial_tear_down)
 {
     static const mode_t open_modes[] = { 0775, 0757, 0777 };
     char path[2 * TRIAL_PATH_BYTES];
@@ -271,7 +271,7 @@ static void test_places_that_are_not_searched(void **state)
 }
 
 /* Calls that a plugin makes while it is loaded must not wait until it is loaded. */
-static void test_constructor_may_use_the_registry(void **state)
+UNIT_TEST_WITH(test_constructor_may_use_the_registry, trial_set_up, trial_tear_down)
 {
     trial_compile("eager.so", "trial_a",
                   "__attribute__((constructor)) static void early(void)\n"
@@ -298,7 +298,7 @@ static void *look_for_it(void *arg)
     return (shpool_allocator_find("trial_b", &found) == SHPOOL_OK) ? NULL : (void *)1;
 }
 
-static void test_many_threads_begin_at_once(void **state)
+UNIT_TEST_WITH(test_many_threads_begin_at_once, trial_set_up, trial_tear_down)
 {
     pthread_t threads[CROWD];
 
@@ -321,32 +321,10 @@ static void test_many_threads_begin_at_once(void **state)
     }
 }
 
-int main(void)
+static int limit_time(void **state)
 {
-    const struct CMUnitTest tests[] = {
-#define TEST(_name) cmocka_unit_test_setup_teardown(test_##_name, trial_set_up, trial_tear_down)
-        TEST(plugin_is_selected_and_runs),
-        TEST(plugins_come_in_the_order_of_their_names),
-        TEST(path_has_folders_and_files),
-        TEST(wrong_abi_is_refused),
-        TEST(other_size_is_refused),
-        TEST(other_copy_of_the_library_is_refused),
-        TEST(no_allocator_is_refused),
-        TEST(bad_descriptor_is_refused),
-        TEST(other_shared_object_is_refused),
-        TEST(other_file_is_refused),
-        TEST(file_that_is_cut_off_is_refused),
-        TEST(fifo_is_refused),
-        TEST(missing_function_is_refused),
-        TEST(dangling_link_is_refused),
-        TEST(taken_names_are_refused_whole),
-        TEST(program_cannot_take_a_plugins_name),
-        TEST(places_that_are_not_searched),
-        TEST(constructor_may_use_the_registry),
-        TEST(many_threads_begin_at_once),
-#undef TEST
-    };
-
     (void)alarm(300); /* a deadlock shall fail, not hang */
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+UNIT_GROUP(limit_time, NULL)

@@ -3,13 +3,7 @@
 #ifndef SHPOOL_TESTS_LOADSTORE_SCENE_H
 #define SHPOOL_TESTS_LOADSTORE_SCENE_H
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-extern "C" {
-#include <cmocka.h>
-}
+#include "tests/test.h"
 
 #include <initializer_list>
 

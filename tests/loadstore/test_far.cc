@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* loadstore.cuh on the block executor: beyond 2^31 elements, two types, in place, launch boxes. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-extern "C" {
-#include <cmocka.h>
-}
+#include "tests/test.h"
+
 #include <string.h>
 #include <sys/mman.h>
 
@@ -85,7 +80,7 @@ void iterators_kernel(void *arg)
         expect(f, reg[i] == all[FAR + NT * i + tid]);
     }
 }
-void test_indexes_beyond_2_to_the_31(void **)
+UNIT_TEST(test_indexes_beyond_2_to_the_31)
 {
     far_arguments f = {};
 
@@ -112,7 +107,7 @@ void apart_kernel(void *arg)
         expect(f, reg[i] == indices[i]);
     }
 }
-void test_two_arrays_far_apart(void **)
+UNIT_TEST(test_two_arrays_far_apart)
 {
     const size_t  bytes = size_t{9} << 30;
     void         *map   = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -168,7 +163,7 @@ void converting_kernel(void *arg)
     shpool::global_to_global<NT, VT>(TILE, f->out, tid, f->out, true); /* onto itself */
     expect(f, f->out[TILE - 1 - tid] == TILE - 1 - tid);
 }
-void test_other_types_and_the_same_place(void **)
+UNIT_TEST(test_other_types_and_the_same_place)
 {
     int           source[TILE];
     far_arguments f = {};
@@ -183,7 +178,7 @@ void test_other_types_and_the_same_place(void **)
 typedef shpool::launch_box<shpool::tune<90, 256, 11, 2>, shpool::tune<75, 128, 7>,
                            shpool::tune<86, 64, 3>> box;
 
-void test_a_launch_box_gives_the_highest_that_is_not_above(void **)
+UNIT_TEST(test_a_launch_box_gives_the_highest_that_is_not_above)
 {
     struct {
         int sm, chosen;
@@ -204,15 +199,3 @@ void test_a_launch_box_gives_the_highest_that_is_not_above(void **)
 }
 
 } // namespace
-
-int main()
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_indexes_beyond_2_to_the_31),
-        cmocka_unit_test(test_two_arrays_far_apart),
-        cmocka_unit_test(test_other_types_and_the_same_place),
-        cmocka_unit_test(test_a_launch_box_gives_the_highest_that_is_not_above),
-    };
-
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

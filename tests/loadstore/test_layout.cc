@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The blocked layout of records: the maps and the host functions of layout.h, and layout.cuh's
  * block functions on the executor, against the formula. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-extern "C" {
-#include <cmocka.h>
-}
+#include "tests/test.h"
 
 #include <cstdlib>
 
@@ -26,7 +20,7 @@ bool is_long()
 
 /* ---- the maps ---- */
 
-void test_the_headers_example(void **)
+UNIT_TEST(test_the_headers_example)
 {
     assert_int_equal(shpool_layout_groups(70, 32), 3);
     assert_int_equal(shpool_layout_elements(70, 3, 32), 288);
@@ -35,7 +29,7 @@ void test_the_headers_example(void **)
     assert_int_equal(shpool_layout_element(229, 3, 32), 1);
 }
 
-void test_index_is_the_formula_both_ways(void **)
+UNIT_TEST(test_index_is_the_formula_both_ways)
 {
     draw random = {1};
 
@@ -58,7 +52,7 @@ void test_index_is_the_formula_both_ways(void **)
     }
 }
 
-void test_indexes_have_64_bits(void **)
+UNIT_TEST(test_indexes_have_64_bits)
 {
     const unsigned long long record = 0x300000005ull; /* place 5 of its group */
     const unsigned long long at     = shpool_layout_index(record, 2, 3, 1024);
@@ -68,7 +62,7 @@ void test_indexes_have_64_bits(void **)
     assert_true(shpool_layout_element(at, 3, 1024) == 2);
 }
 
-void test_sizes_that_overflow_are_0(void **)
+UNIT_TEST(test_sizes_that_overflow_are_0)
 {
     assert_true(shpool_layout_elements(~0ull, 1, 32) == 0); /* its padding does not fit */
     assert_true(shpool_layout_elements(~0ull - 31, 1, 32) == ~0ull - 31);
@@ -79,7 +73,7 @@ void test_sizes_that_overflow_are_0(void **)
     assert_true(shpool_layout_elements(0, 4, 32) == 0);
 }
 
-void test_m_and_bd_of_0_give_0(void **)
+UNIT_TEST(test_m_and_bd_of_0_give_0)
 {
     assert_true(shpool_layout_groups(5, 0) == 0);
     assert_true(shpool_layout_elements(5, 0, 32) == 0);
@@ -93,7 +87,7 @@ void test_m_and_bd_of_0_give_0(void **)
 
 /* ---- host ---- */
 
-void test_host_pack_and_unpack(void **)
+UNIT_TEST(test_host_pack_and_unpack)
 {
     draw random = {2};
 
@@ -130,7 +124,7 @@ void expect_refused(unsigned long long n, uint32_t m, uint32_t bd, uint32_t byte
     assert_true(to.is_intact());
 }
 
-void test_bad_input_is_refused_and_nothing_written(void **)
+UNIT_TEST(test_bad_input_is_refused_and_nothing_written)
 {
     unsigned char byte = POISON;
 
@@ -181,7 +175,7 @@ template <typename T> void expect_plan(const shape &s, uint32_t stage_bytes)
     assert_true(places == shpool_layout_elements(s.n, s.m, s.bd));
 }
 
-void test_a_plan_covers_the_array_and_fits_the_stage(void **)
+UNIT_TEST(test_a_plan_covers_the_array_and_fits_the_stage)
 {
     draw random = {3};
 
@@ -209,7 +203,7 @@ void test_a_plan_covers_the_array_and_fits_the_stage(void **)
     }
 }
 
-void test_plans_that_cannot_be_are_zeroed(void **)
+UNIT_TEST(test_plans_that_cannot_be_are_zeroed)
 {
     const shpool::layout_plan none = {};
     shpool::layout_plan       plan;
@@ -237,7 +231,7 @@ void test_plans_that_cannot_be_are_zeroed(void **)
     assert_true(plan.tiles == 79);
 }
 
-void test_division_by_multiplication(void **)
+UNIT_TEST(test_division_by_multiplication)
 {
     draw random = {4};
 
@@ -306,7 +300,7 @@ template <typename T> void expect_no_conflicts(uint32_t m, uint32_t bd)
     }
 }
 
-void test_no_bank_conflicts(void **)
+UNIT_TEST(test_no_bank_conflicts)
 {
     for (uint32_t m = 1; m <= 70; m++) {
         for (uint32_t bd : {32u, 64u, 96u, 128u, 160u, 256u, 992u, 1024u}) {
@@ -383,7 +377,7 @@ void run_job(const shpool::layout_plan &plan, draw &random, bool unpack, const v
     assert_int_equal(j.wrong, 0);
 }
 
-template <typename T> void pack_and_unpack_on_the_executor(void **)
+template <typename T> void pack_and_unpack()
 {
     draw random = {100 + sizeof(T)};
 
@@ -416,28 +410,12 @@ template <typename T> void pack_and_unpack_on_the_executor(void **)
     }
 }
 
+#define PACK_TEST(_type) \
+    UNIT_TEST(test_pack_and_unpack_of_##_type) { pack_and_unpack<_type>(); }
+PACK_TEST(uint8_t)
+PACK_TEST(uint16_t)
+PACK_TEST(float)
+PACK_TEST(double)
+PACK_TEST(element16)
+
 } // namespace
-
-int main()
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_headers_example),
-        cmocka_unit_test(test_index_is_the_formula_both_ways),
-        cmocka_unit_test(test_indexes_have_64_bits),
-        cmocka_unit_test(test_sizes_that_overflow_are_0),
-        cmocka_unit_test(test_m_and_bd_of_0_give_0),
-        cmocka_unit_test(test_host_pack_and_unpack),
-        cmocka_unit_test(test_bad_input_is_refused_and_nothing_written),
-        cmocka_unit_test(test_a_plan_covers_the_array_and_fits_the_stage),
-        cmocka_unit_test(test_plans_that_cannot_be_are_zeroed),
-        cmocka_unit_test(test_division_by_multiplication),
-        cmocka_unit_test(test_no_bank_conflicts),
-        cmocka_unit_test(pack_and_unpack_on_the_executor<uint8_t>),
-        cmocka_unit_test(pack_and_unpack_on_the_executor<uint16_t>),
-        cmocka_unit_test(pack_and_unpack_on_the_executor<float>),
-        cmocka_unit_test(pack_and_unpack_on_the_executor<double>),
-        cmocka_unit_test(pack_and_unpack_on_the_executor<element16>),
-    };
-
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

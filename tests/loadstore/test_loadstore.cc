@@ -13,7 +13,7 @@ namespace {
         shape<32, 3, blob<12, 4>, copy_path::automatic, READ_ONLY>
 
 #define STRIDED_TEST(_op) \
-    void test_##_op(void **) \
+    UNIT_TEST(test_##_op) \
     { \
         const unsigned failed = check_all<op_##_op, STRIDED_SHAPES>(#_op, rounds(12)); \
         assert_int_equal(failed, 0); \
@@ -38,29 +38,3 @@ STRIDED_TEST(transfer_merge_reg)
 STRIDED_TEST(transfer_merge_shared)
 
 } // namespace
-
-int main()
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_shared_to_reg),
-        cmocka_unit_test(test_shared_to_reg_counted),
-        cmocka_unit_test(test_global_to_reg),
-        cmocka_unit_test(test_global_to_reg_pred),
-        cmocka_unit_test(test_global_to_reg2),
-        cmocka_unit_test(test_global_to_reg_default),
-        cmocka_unit_test(test_global_to_reg_default2),
-        cmocka_unit_test(test_global_to_reg_loop),
-        cmocka_unit_test(test_reg_to_shared),
-        cmocka_unit_test(test_reg_to_global),
-        cmocka_unit_test(test_gather),
-        cmocka_unit_test(test_gather_default),
-        cmocka_unit_test(test_scatter),
-        cmocka_unit_test(test_gather_global_to_global),
-        cmocka_unit_test(test_load2_to_reg),
-        cmocka_unit_test(test_load2_to_shared),
-        cmocka_unit_test(test_transfer_merge_reg),
-        cmocka_unit_test(test_transfer_merge_shared),
-    };
-
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

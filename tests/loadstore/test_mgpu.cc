@@ -14,7 +14,7 @@ namespace {
     template <typename S> struct port_##_name : _op<S> { \
         static SHPOOL_METHOD void run(frame<S> &f) { SYNCED(f, _call, __VA_ARGS__); } \
     }; \
-    void test_##_name(void **) \
+    UNIT_TEST(test_##_name) \
     { \
         const unsigned failed = check_all<port_##_name, SHAPES>(#_name, rounds(8)); \
         assert_int_equal(failed, 0); \
@@ -28,7 +28,7 @@ namespace {
             simt_barrier(); \
         } \
     }; \
-    void test_##_name(void **) \
+    UNIT_TEST(test_##_name) \
     { \
         const unsigned failed = check_all<port_##_name, SHAPES>(#_name, rounds(8)); \
         assert_int_equal(failed, 0); \
@@ -116,7 +116,7 @@ template <typename S> struct port_HalfSmemTranspose : op_half_smem_transpose<S> 
         mgpu::HalfSmemTranspose<S::NT, S::VT>(x, f.tid, f.shared, f.reg);
     }
 };
-void test_HalfSmemTranspose(void **)
+UNIT_TEST(test_HalfSmemTranspose)
 {
     assert_int_equal((check_all<port_HalfSmemTranspose, SHAPES>("HalfSmemTranspose", rounds(8))),
                      0);
@@ -139,7 +139,7 @@ template <typename S> struct port_unsynced : operation<S, REG, false> {
         op_global_to_reg<S>::expect(m);
     }
 };
-void test_without_sync_a_thread_has_its_own(void **)
+UNIT_TEST(test_without_sync_a_thread_has_its_own)
 {
     assert_int_equal((check_all<port_unsynced, SHAPES>("unsynced", rounds(20))), 0);
 }
@@ -152,7 +152,7 @@ template <typename Tuning> struct port_params {
     typedef MGPU_LAUNCH_PARAMS Params;
 };
 
-void test_launch_boxes(void **)
+UNIT_TEST(test_launch_boxes)
 {
     assert_int_equal(static_cast<int>(three::Sm20::NT), 128);
     assert_int_equal(static_cast<int>(three::Sm30::VT), 11);
@@ -162,46 +162,3 @@ void test_launch_boxes(void **)
 }
 
 } // namespace
-
-int main()
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_DeviceSharedToReg),
-        cmocka_unit_test(test_DeviceSharedToRegCounted),
-        cmocka_unit_test(test_DeviceGlobalToReg),
-        cmocka_unit_test(test_DeviceGlobalToRegPred),
-        cmocka_unit_test(test_DeviceGlobalToReg2),
-        cmocka_unit_test(test_DeviceGlobalToRegThree),
-        cmocka_unit_test(test_DeviceGlobalToRegDefault),
-        cmocka_unit_test(test_DeviceGlobalToRegDefault2),
-        cmocka_unit_test(test_DeviceGlobalToRegLoop),
-        cmocka_unit_test(test_DeviceRegToShared),
-        cmocka_unit_test(test_DeviceRegToGlobal),
-        cmocka_unit_test(test_DeviceMemToMem4),
-        cmocka_unit_test(test_DeviceMemToMemLoop),
-        cmocka_unit_test(test_DeviceSharedToGlobal),
-        cmocka_unit_test(test_DeviceGlobalToGlobal),
-        cmocka_unit_test(test_DeviceGlobalToShared),
-        cmocka_unit_test(test_DeviceGlobalToShared2),
-        cmocka_unit_test(test_DeviceGlobalToSharedLoop),
-        cmocka_unit_test(test_DeviceGlobalToSharedDefault),
-        cmocka_unit_test(test_DeviceGlobalToSharedDefault2),
-        cmocka_unit_test(test_DeviceGlobalToThread),
-        cmocka_unit_test(test_DeviceGlobalToThreadDefault),
-        cmocka_unit_test(test_DeviceThreadToShared),
-        cmocka_unit_test(test_DeviceSharedToThread),
-        cmocka_unit_test(test_DeviceGather),
-        cmocka_unit_test(test_DeviceGatherDefault),
-        cmocka_unit_test(test_DeviceScatter),
-        cmocka_unit_test(test_DeviceGatherGlobalToGlobal),
-        cmocka_unit_test(test_DeviceLoad2ToReg),
-        cmocka_unit_test(test_DeviceLoad2ToShared),
-        cmocka_unit_test(test_DeviceTransferMergeValuesReg),
-        cmocka_unit_test(test_DeviceTransferMergeValuesShared),
-        cmocka_unit_test(test_HalfSmemTranspose),
-        cmocka_unit_test(test_without_sync_a_thread_has_its_own),
-        cmocka_unit_test(test_launch_boxes),
-    };
-
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Kernels written for MGPU rely on this: a thread's elements are its own, without a barrier before
  * or after a call.  Also unusual destinations and elements. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-extern "C" {
-#include <cmocka.h>
-}
+#include "tests/test.h"
 
 #include <shpool/executor.h>
 
@@ -71,7 +65,7 @@ void store_own_kernel(void *arg)
     mgpu::DeviceRegToShared<NT, VT>(reg, tid, stage(), false);
     mgpu::DeviceSharedToGlobal<NT, VT>(TILE, stage(), tid, t->out);
 }
-void test_own_slots_are_stored_without_a_barrier_in_front(void **)
+UNIT_TEST(test_own_slots_are_stored_without_a_barrier_in_front)
 {
     tile t = numbers();
 
@@ -95,7 +89,7 @@ void load_own_kernel(void *arg)
     }
     mgpu::DeviceRegToGlobal<NT, VT>(TILE, first, tid, t->out);
 }
-void test_own_slots_are_loaded_again_without_a_barrier_in_front(void **)
+UNIT_TEST(test_own_slots_are_loaded_again_without_a_barrier_in_front)
 {
     tile t = numbers();
 
@@ -124,7 +118,7 @@ void some_lanes_kernel(void *arg)
         t->out[VT * tid + i] = reg[i];
     }
 }
-void test_some_lanes_load_in_thread_order(void **)
+UNIT_TEST(test_some_lanes_load_in_thread_order)
 {
     tile t = numbers();
 
@@ -151,7 +145,7 @@ void merge_kernel(void *arg)
         stage()[TILE - 1 - (NT * i + tid)] = 0;
     }
 }
-void test_merged_indexes_may_be_written_again(void **)
+UNIT_TEST(test_merged_indexes_may_be_written_again)
 {
     tile t = numbers();
 
@@ -169,7 +163,7 @@ void spilled_kernel(void *arg)
     /* automatic, to where a pool that spills would have put it */
     shpool::global_to_shared<NT, VT>(TILE, t->in, static_cast<int>(simt_thread_rank()), t->out);
 }
-void test_a_destination_in_global_memory_is_served(void **)
+UNIT_TEST(test_a_destination_in_global_memory_is_served)
 {
     tile t = numbers();
 
@@ -193,7 +187,7 @@ void large_kernel(void *arg)
     shpool::global_to_shared<NT, 8>(NT * 8 - 1, t->in, tid, slots);
     shpool::shared_to_global<NT, 8>(NT * 8 - 1, slots, tid, t->out);
 }
-void test_a_part_of_a_tile_of_large_elements(void **)
+UNIT_TEST(test_a_part_of_a_tile_of_large_elements)
 {
     static large_tile t;
 
@@ -220,7 +214,7 @@ void bytes_kernel(void *arg)
     shpool::global_to_shared<NT, VT>(TILE - 30, bytes + 5, tid, slots + 5);
     shpool::shared_to_global<NT, VT>(TILE - 30, slots + 5, tid, bytes + 1024 + 5);
 }
-void test_head_and_tail_of_a_tile_of_bytes(void **)
+UNIT_TEST(test_head_and_tail_of_a_tile_of_bytes)
 {
     alignas(16) static unsigned char bytes[2048];
 
@@ -256,7 +250,7 @@ void gate_kernel(void *arg)
     }
     gate.close(tid);
 }
-void test_a_tile_that_nobody_waits_for_is_reported(void **)
+UNIT_TEST(test_a_tile_that_nobody_waits_for_is_reported)
 {
     gate_trial  t = {};
     simt_launch launch = {};
@@ -281,7 +275,7 @@ void test_a_tile_that_nobody_waits_for_is_reported(void **)
 }
 
 /* A box for new GPUs only compiles if no older one is requested. */
-void test_a_launch_box_needs_no_choice_for_the_oldest(void **)
+UNIT_TEST(test_a_launch_box_needs_no_choice_for_the_oldest)
 {
     typedef shpool::launch_box<shpool::tune<100, 512, 9>, shpool::tune<90, 256, 11>> box;
     typedef SHPOOL_LAUNCH_PARAMS(box) params; /* a pass that compiles for no GPU */
@@ -292,20 +286,3 @@ void test_a_launch_box_needs_no_choice_for_the_oldest(void **)
 }
 
 } // namespace
-
-int main()
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_own_slots_are_stored_without_a_barrier_in_front),
-        cmocka_unit_test(test_own_slots_are_loaded_again_without_a_barrier_in_front),
-        cmocka_unit_test(test_some_lanes_load_in_thread_order),
-        cmocka_unit_test(test_merged_indexes_may_be_written_again),
-        cmocka_unit_test(test_a_destination_in_global_memory_is_served),
-        cmocka_unit_test(test_a_part_of_a_tile_of_large_elements),
-        cmocka_unit_test(test_head_and_tail_of_a_tile_of_bytes),
-        cmocka_unit_test(test_a_tile_that_nobody_waits_for_is_reported),
-        cmocka_unit_test(test_a_launch_box_needs_no_choice_for_the_oldest),
-    };
-
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

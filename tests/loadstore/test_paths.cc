@@ -33,7 +33,7 @@ template <template <typename> class Op> void stage_by_every_path(const char *nam
     assert_int_equal((check_all<Op, COPY_SHAPES(copy_path::async)>(name, rounds(6), 6)), 0);
 }
 
-void test_mem_to_mem4(void **)
+UNIT_TEST(test_mem_to_mem4)
 {
     unsigned failed = 0;
 
@@ -43,41 +43,41 @@ void test_mem_to_mem4(void **)
                                                                             rounds(6));
     assert_int_equal(failed, 0);
 }
-void test_mem_to_mem_loop(void **)
+UNIT_TEST(test_mem_to_mem_loop)
 {
     copy_by_every_path<op_mem_to_mem_loop>("mem_to_mem_loop");
 }
-void test_global_to_global(void **)
+UNIT_TEST(test_global_to_global)
 {
     copy_by_every_path<op_global_to_global>("global_to_global");
 }
-void test_shared_to_global(void **)
+UNIT_TEST(test_shared_to_global)
 {
     copy_by_every_path<op_shared_to_global>("shared_to_global");
     assert_int_equal((check_all<op_shared_to_global, COPY_SHAPES(copy_path::bulk)>(
                          "shared_to_global", rounds(6), 7)), 0);
 }
-void test_global_to_shared(void **)
+UNIT_TEST(test_global_to_shared)
 {
     stage_by_every_path<op_global_to_shared>("global_to_shared");
 }
-void test_global_to_shared2(void **)
+UNIT_TEST(test_global_to_shared2)
 {
     stage_by_every_path<op_global_to_shared2>("global_to_shared2");
 }
-void test_global_to_shared_loop(void **)
+UNIT_TEST(test_global_to_shared_loop)
 {
     stage_by_every_path<op_global_to_shared_loop>("global_to_shared_loop");
 }
-void test_global_to_shared_default(void **)
+UNIT_TEST(test_global_to_shared_default)
 {
     stage_by_every_path<op_global_to_shared_default>("global_to_shared_default");
 }
-void test_global_to_shared_default2(void **)
+UNIT_TEST(test_global_to_shared_default2)
 {
     stage_by_every_path<op_global_to_shared_default2>("global_to_shared_default2");
 }
-void test_global_to_shared_gate(void **)
+UNIT_TEST(test_global_to_shared_gate)
 {
     unsigned failed = 0;
 
@@ -89,21 +89,3 @@ void test_global_to_shared_gate(void **)
 }
 
 } // namespace
-
-int main()
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_mem_to_mem4),
-        cmocka_unit_test(test_mem_to_mem_loop),
-        cmocka_unit_test(test_global_to_global),
-        cmocka_unit_test(test_shared_to_global),
-        cmocka_unit_test(test_global_to_shared),
-        cmocka_unit_test(test_global_to_shared2),
-        cmocka_unit_test(test_global_to_shared_loop),
-        cmocka_unit_test(test_global_to_shared_default),
-        cmocka_unit_test(test_global_to_shared_default2),
-        cmocka_unit_test(test_global_to_shared_gate),
-    };
-
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

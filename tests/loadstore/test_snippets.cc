@@ -208,7 +208,7 @@ void reverse_kernel(void *arg)
     shpool::shared_to_global<128, 7>(count, shared, tid, out);
     /* end */
 }
-void test_tile_reverse(void **)
+UNIT_TEST(test_tile_reverse)
 {
     static reversal r;
     simt_launch     launch = {};
@@ -227,7 +227,7 @@ void test_tile_reverse(void **)
     }
 }
 
-void test_examples_come_out_as_they_say(void **)
+UNIT_TEST(test_examples_come_out_as_they_say)
 {
     static const struct {
         const char *name;
@@ -288,13 +288,3 @@ void test_examples_come_out_as_they_say(void **)
 }
 
 } // namespace
-
-int main()
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples_come_out_as_they_say),
-        cmocka_unit_test(test_tile_reverse),
-    };
-
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

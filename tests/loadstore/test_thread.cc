@@ -45,11 +45,11 @@ template <template <typename> class Op> void thread_by_every_path(const char *na
     assert_int_equal(failed, 0);
 }
 
-void test_global_to_thread(void **)
+UNIT_TEST(test_global_to_thread)
 {
     thread_by_every_path<op_global_to_thread>("global_to_thread");
 }
-void test_global_to_thread_default(void **)
+UNIT_TEST(test_global_to_thread_default)
 {
     unsigned failed = 0;
 
@@ -59,7 +59,7 @@ void test_global_to_thread_default(void **)
                                                                    rounds(6));
     assert_int_equal(failed, 0);
 }
-void test_thread_to_global(void **)
+UNIT_TEST(test_thread_to_global)
 {
     thread_by_every_path<op_thread_to_global>("thread_to_global");
 }
@@ -73,31 +73,17 @@ template <template <typename> class Op> void shared_of_every_size(const char *na
     failed += check_all<Op, shape<32, 5, careful>>(name, rounds(6));
     assert_int_equal(failed, 0);
 }
-void test_thread_to_shared(void **)
+UNIT_TEST(test_thread_to_shared)
 {
     shared_of_every_size<op_thread_to_shared>("thread_to_shared");
 }
-void test_shared_to_thread(void **)
+UNIT_TEST(test_shared_to_thread)
 {
     shared_of_every_size<op_shared_to_thread>("shared_to_thread");
 }
-void test_half_smem_transpose(void **)
+UNIT_TEST(test_half_smem_transpose)
 {
     shared_of_every_size<op_half_smem_transpose>("half_smem_transpose");
 }
 
 } // namespace
-
-int main()
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_global_to_thread),
-        cmocka_unit_test(test_global_to_thread_default),
-        cmocka_unit_test(test_thread_to_global),
-        cmocka_unit_test(test_thread_to_shared),
-        cmocka_unit_test(test_shared_to_thread),
-        cmocka_unit_test(test_half_smem_transpose),
-    };
-
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

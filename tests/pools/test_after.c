@@ -17,7 +17,6 @@ static uint32_t sink[MOST_THREADS][STEPS][MOST_WORDS] __attribute__((aligned(16)
 
 static int setup(void **state)
 {
-    (void)state;
     for (uint32_t i = 0; i < MOST_WORDS; i++) {
         source[i] = 0x51000000u + i;
     }

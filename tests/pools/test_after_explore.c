@@ -201,42 +201,32 @@ static void explore(uint32_t threads, uint32_t preemptions, void (*body)(shpool_
     trial_close(&t);
 }
 
-static void test_copies_into_a_block_that_is_given_up(void **state)
+static int fill_source(void **state)
 {
-    (void)state;
-    explore(2, 3, loads_and_other);
-}
-
-static void test_small_copies_into_a_block_that_is_given_up(void **state)
-{
-    (void)state;
-    explore(2, 3, small_loads_and_other);
-}
-
-static void test_copies_out_of_a_block_that_is_given_up(void **state)
-{
-    (void)state;
-    explore(2, 3, stores_and_other);
-}
-
-static void test_a_reader_of_a_block_that_is_given_up(void **state)
-{
-    (void)state;
-    explore(3, 1, tile_and_other);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_copies_into_a_block_that_is_given_up),
-        cmocka_unit_test(test_small_copies_into_a_block_that_is_given_up),
-        cmocka_unit_test(test_copies_out_of_a_block_that_is_given_up),
-        cmocka_unit_test(test_a_reader_of_a_block_that_is_given_up),
-    };
-
-    cmocka_set_test_filter((argc > 1) ? argv[1] : NULL);
     for (uint32_t i = 0; i < BYTES / 4u; i++) {
         source[i] = 0x51000000u + i;
     }
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+UNIT_TEST(test_copies_into_a_block_that_is_given_up)
+{
+    explore(2, 3, loads_and_other);
+}
+
+UNIT_TEST(test_small_copies_into_a_block_that_is_given_up)
+{
+    explore(2, 3, small_loads_and_other);
+}
+
+UNIT_TEST(test_copies_out_of_a_block_that_is_given_up)
+{
+    explore(2, 3, stores_and_other);
+}
+
+UNIT_TEST(test_a_reader_of_a_block_that_is_given_up)
+{
+    explore(3, 1, tile_and_other);
+}
+
+UNIT_GROUP(fill_source, NULL)

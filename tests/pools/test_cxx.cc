@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shpool/shpool.hpp on the executor: who owns what, and when it is given back. */
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
+#include "tests/test.h"
+
 #include <string.h>
-extern "C" {
-#include <cmocka.h>
-}
 
 #include <shpool/executor.h>
 #include <shpool/shpool.hpp>
@@ -118,7 +113,7 @@ shpool_config wanted(void)
     return want;
 }
 
-void test_arrays_are_freed_at_the_end_of_their_scope(void **)
+UNIT_TEST(test_arrays_are_freed_at_the_end_of_their_scope)
 {
     shpool::pool             pool(wanted(), "bitmap:check=1");
     outcome                  out    = {};
@@ -151,7 +146,7 @@ void overaligned_kernel(void *arg)
     shpool_fini(heap);
 }
 
-void test_a_type_gets_its_alignment_or_a_reason(void **)
+UNIT_TEST(test_a_type_gets_its_alignment_or_a_reason)
 {
     shpool_config want = wanted();
 
@@ -175,7 +170,7 @@ void test_a_type_gets_its_alignment_or_a_reason(void **)
     }
 }
 
-void test_a_pool_moves(void **)
+UNIT_TEST(test_a_pool_moves)
 {
     shpool::pool first(wanted(), "bitmap");
     shpool::pool second(std::move(first));
@@ -190,7 +185,7 @@ void test_a_pool_moves(void **)
     assert_int_equal(out.wrong, 0);
 }
 
-void test_failures_are_exceptions_that_say_why(void **)
+UNIT_TEST(test_failures_are_exceptions_that_say_why)
 {
     bool caught = false;
 
@@ -212,15 +207,3 @@ void test_failures_are_exceptions_that_say_why(void **)
 }
 
 } // namespace
-
-int main()
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_arrays_are_freed_at_the_end_of_their_scope),
-        cmocka_unit_test(test_a_type_gets_its_alignment_or_a_reason),
-        cmocka_unit_test(test_a_pool_moves),
-        cmocka_unit_test(test_failures_are_exceptions_that_say_why),
-    };
-
-    return cmocka_run_group_tests(tests, nullptr, nullptr);
-}

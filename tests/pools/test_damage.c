@@ -29,9 +29,8 @@ static void wild_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_wild_links_are_not_followed(void **state)
+UNIT_TEST(test_wild_links_are_not_followed)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (size_t i = 0; (i < 3) && ((allocator->caps & SHPOOL_CAP_OUT_OF_BAND) == 0); i++) {
             trial_open(&t, allocator, ":check=1", 1, 600, 16);
@@ -66,9 +65,8 @@ static void lock_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_a_lock_that_was_run_over(void **state)
+UNIT_TEST(test_a_lock_that_was_run_over)
 {
-    (void)state;
     FOR_EACH_POOL(allocator) {
         for (size_t i = 0; (i < 3) && (allocator->scope == SHPOOL_SCOPE_GROUP); i++) {
             size_t lock = (strcmp(allocator->name, "arena") == 0) ? 8u : 4u;
@@ -99,12 +97,11 @@ static void freed_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_memory_that_was_written_when_free(void **state)
+UNIT_TEST(test_memory_that_was_written_when_free)
 {
     static const char *const clean[] = { "bitmap", "cluster_bitmap", "thread_bitmap" };
     const shpool_allocator  *allocator;
 
-    (void)state;
     for (size_t i = 0; i < sizeof(clean) / sizeof(clean[0]); i++) {
         if (shpool_allocator_find(clean[i], &allocator) != SHPOOL_OK) {
             continue;
@@ -141,11 +138,10 @@ static void last_word_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_the_bit_behind_the_last_granule(void **state)
+UNIT_TEST(test_the_bit_behind_the_last_granule)
 {
     const shpool_allocator *bitmap;
 
-    (void)state;
     if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
         skip();
     }
@@ -178,11 +174,10 @@ static void begin_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_where_warps_begin(void **state)
+UNIT_TEST(test_where_warps_begin)
 {
     const shpool_allocator *bitmap;
 
-    (void)state;
     if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
         skip();
     }
@@ -249,7 +244,7 @@ static void area_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_each_word_of_the_area(void **state)
+UNIT_TEST(test_each_word_of_the_area)
 {
     static const char *const options[] = {
         ":check=1", ":check=1,spill=arena,spill_bytes=4K,spill_blocks=1",
@@ -257,7 +252,6 @@ static void test_each_word_of_the_area(void **state)
     const uint32_t end[] = { SHPOOL_AREA_CHECKED, SHPOOL_AREA_CHECKED + 4096 / 64 / 4 };
     const shpool_allocator *allocator = shpool_allocator_get(0);
 
-    (void)state;
     for (size_t i = 0; i < 2; i++) {
         for (uint32_t word = 0; word < end[i]; word += 4) {
             if (word % SHPOOL_AREA_SHADOW == LARGEST) {
@@ -288,31 +282,11 @@ static void two_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_two_places(void **state)
+UNIT_TEST(test_two_places)
 {
-    (void)state;
     trial_open(&t, shpool_allocator_get(0), ":check=1", 1, 300, 16);
     trial_run(&t, two_kernel);
     assert_int_equal(t.report.corrupt, 2);
     assert_int_equal(t.report.broken, SHPOOL_BROKEN_ZONE);
     trial_close(&t);
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_wild_links_are_not_followed),
-        cmocka_unit_test(test_a_lock_that_was_run_over),
-        cmocka_unit_test(test_memory_that_was_written_when_free),
-        cmocka_unit_test(test_the_bit_behind_the_last_granule),
-        cmocka_unit_test(test_where_warps_begin),
-        cmocka_unit_test(test_each_word_of_the_area),
-        cmocka_unit_test(test_two_places),
-    };
-
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    unsetenv("SHPOOL_ALLOCATOR");
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -48,7 +48,6 @@ static const shpool_config want = { .block_threads = 64, .payload_bytes = 4096 }
 
 static int register_fakes(void **state)
 {
-    (void)state;
     for (size_t i = 0; i < 2; i++) { /* whole tables; these functions are the ones looked at */
         tables[i] = *shpool_allocator_get(0)->simt[i];
         tables[i].layout = fake_layout;

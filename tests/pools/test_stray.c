@@ -16,7 +16,6 @@ static void test_one_word_changes(void **state)
 {
     uint32_t bad = 0;
 
-    (void)state;
     FOR_EACH_POOL(allocator) {
         tally sum = { 0 };
 
@@ -147,7 +146,6 @@ static void test_each_word_and_call(void **state)
 {
     uint32_t bad = 0;
 
-    (void)state;
     FOR_EACH_POOL(allocator) {
         tally    sum    = { 0 };
         uint32_t random = wanted.first;
@@ -189,7 +187,6 @@ static void test_runs_that_went_wrong(void **state)
     const shpool_allocator *allocator;
     tally                   sum = { 0 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(met) / sizeof(met[0]); i++) {
         if (shpool_allocator_find(met[i].name, &allocator) == SHPOOL_OK) {
             stray_open(allocator, met[i].shape, THREADS, "");

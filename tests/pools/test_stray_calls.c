@@ -275,7 +275,6 @@ static void test_while_threads_wait(void **state)
 {
     static const calls made = { "waits", act_waiting, THREADS, "", 0, IN_POOL_END };
 
-    (void)state;
     run_calls(&made);
 }
 
@@ -284,7 +283,6 @@ static void test_while_groups_request(void **state)
     static const calls few = { "groups", act_in_groups, THREADS, "", 0, IN_POOL_END };
     static const calls warps = { "groups", act_in_groups, SIMT_WARP, "", 0, IN_POOL_END };
 
-    (void)state;
     run_calls(&few);
     run_calls(&warps);
 }
@@ -293,7 +291,6 @@ static void test_between_marks(void **state)
 {
     static const calls made = { "marks", act_with_marks, THREADS, "", SHPOOL_CAP_MARK, IN_POOL };
 
-    (void)state;
     run_calls(&made);
 }
 
@@ -301,7 +298,6 @@ static void test_while_requests_spill(void **state)
 {
     static const calls made = { "spill", act_waiting, THREADS, SPILL, 0, IN_POOL };
 
-    (void)state;
     run_calls(&made);
 }
 
@@ -311,7 +307,6 @@ static void test_a_word_of_the_area_changes(void **state)
     static const calls alone = { "area", act_alone, THREADS, "", 0, IN_AREA };
     static const calls spill = { "area", act_waiting, THREADS, SPILL, 0, IN_AREA };
 
-    (void)state;
     run_calls(&alone);
     run_calls(&spill);
 }

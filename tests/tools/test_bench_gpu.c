@@ -164,9 +164,8 @@ static void assert_origin_lines(const char *device, const char *command)
 
 /* ---- loadstore ---- */
 
-static void test_the_table_of_loadstore_says_where_it_is_from(void **state)
+UNIT_TEST(test_the_table_of_loadstore_says_where_it_is_from)
 {
-    (void)state;
     assert_int_equal(run(bench_loadstore, "--bytes 1M --function it's"), 0);
     assert_said("# shpool-bench " PACKAGE_VERSION " on Fake 0 (sm_86, 15 SMs, CUDA driver 13.0), "
                 "1048576 bytes read and as many written, median of 9 launches, waves 0\n# driver ");
@@ -177,18 +176,16 @@ static void test_the_table_of_loadstore_says_where_it_is_from(void **state)
     assert_int_equal(times_said("Fake 0"), 1);
 }
 
-static void test_csv_of_loadstore_says_where_it_is_from(void **state)
+UNIT_TEST(test_csv_of_loadstore_says_where_it_is_from)
 {
-    (void)state;
     assert_int_equal(run(bench_loadstore, "--csv --waves 3"), 0);
     assert_origin_lines("Fake 0", "shpool-bench loadstore --csv --waves 3");
     assert_said("\n# bytes: 1073741824\n# repeats: 9\n# waves: 3\nfunction,path,");
     assert_said("\nglobal_to_reg,elements,4,256,7,read,3000,4000,75,striped,2000,1.5,32,0,0,\n");
 }
 
-static void test_json_of_loadstore_says_where_it_is_from(void **state)
+UNIT_TEST(test_json_of_loadstore_says_where_it_is_from)
 {
-    (void)state;
     if (!bench_has_json()) {
         assert_int_equal(run(bench_loadstore, "--json"), 2);
         assert_said("no JSON support");
@@ -206,9 +203,8 @@ static void test_json_of_loadstore_says_where_it_is_from(void **state)
                 "      \"cub_mode\": \"striped\"");
 }
 
-static void test_lists_of_loadstore_add_up(void **state)
+UNIT_TEST(test_lists_of_loadstore_add_up)
 {
-    (void)state;
     assert_int_equal(run(bench_loadstore, "--threads 256 --threads 128-256 --values 16 "
                          "--values=7,16 --type-bytes 16 --type-bytes 1-4"), 0);
     assert_list(&asked.threads, 2, (const uint32_t[]){256, 128});
@@ -216,9 +212,8 @@ static void test_lists_of_loadstore_add_up(void **state)
     assert_list(&asked.type_bytes, 4, (const uint32_t[]){16, 1, 2, 4});
 }
 
-static void test_sizes_of_which_there_are_no_kernels_are_refused(void **state)
+UNIT_TEST(test_sizes_of_which_there_are_no_kernels_are_refused)
 {
-    (void)state;
     runs = 0;
     assert_int_equal(run(bench_loadstore, "--type-bytes 3"), 2);
     assert_said("--type-bytes 3: elements have 1, 2, 4, 8 or 16 bytes, not 3\n");
@@ -227,12 +222,11 @@ static void test_sizes_of_which_there_are_no_kernels_are_refused(void **state)
     assert_int_equal(runs, 0);
 }
 
-static void test_shapes_that_were_not_compiled_in_are_said_before_anything_runs(void **state)
+UNIT_TEST(test_shapes_that_were_not_compiled_in_are_said_before_anything_runs)
 {
     static const char *const none[] = {"--threads 512", "--values 5", "--type-bytes 2,8",
                                        "--threads 256 --values 17"};
 
-    (void)state;
     runs = 0;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(none); i++) {
         assert_int_equal(run(bench_loadstore, none[i]), 2);
@@ -248,9 +242,8 @@ static void test_shapes_that_were_not_compiled_in_are_said_before_anything_runs(
 
 /* ---- memory ---- */
 
-static void test_memory_says_where_it_is_from(void **state)
+UNIT_TEST(test_memory_says_where_it_is_from)
 {
-    (void)state;
     assert_int_equal(run(bench_memory, "--device 1 --pairs 70 --allocator bins pair"), 0);
     assert_origin_lines("Fake 1",
                         "shpool-bench memory --device 1 --pairs 70 --allocator bins pair");
@@ -258,9 +251,8 @@ static void test_memory_says_where_it_is_from(void **state)
     assert_said("\npair,bins,0,70,");
 }
 
-static void test_memory_measures_an_allocator_once(void **state)
+UNIT_TEST(test_memory_measures_an_allocator_once)
 {
-    (void)state;
     assert_int_equal(run(bench_memory, "oom --allocator bins --allocator async --allocator bins"),
                      0);
     assert_int_equal(times_said("\noom,"), 2);
@@ -291,22 +283,19 @@ static void replay_log(void *of, unsigned count)
     assert_said(row);
 }
 
-static void test_pointers_of_a_log_cannot_collide(void **state)
+UNIT_TEST(test_pointers_of_a_log_cannot_collide)
 {
-    (void)state;
     assert_linear(replay_log, NULL, 30000);
 }
 
-static void test_a_log_that_cannot_be_read_is_said(void **state)
+UNIT_TEST(test_a_log_that_cannot_be_read_is_said)
 {
-    (void)state;
     assert_int_equal(run(bench_memory, "--allocator bins --replay nobody.log"), 1);
     assert_said("nobody.log: No such file");
 }
 
-static void test_a_device_that_is_not_there_is_said(void **state)
+UNIT_TEST(test_a_device_that_is_not_there_is_said)
 {
-    (void)state;
     assert_int_equal(run(bench_memory, "--device 7 pair"), 1);
     assert_int_equal(times_said("#"), 0);
     assert_said("shpool-bench: ");
@@ -314,32 +303,13 @@ static void test_a_device_that_is_not_there_is_said(void **state)
 
 static int start(void **state)
 {
-    (void)state;
     fake_start(2, 1u << 30);
     return 0;
 }
 
 static int stop(void **state)
 {
-    (void)state;
     return (fake_stop().bytes != 0) || (fake_violations() != 0);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_table_of_loadstore_says_where_it_is_from),
-        cmocka_unit_test(test_csv_of_loadstore_says_where_it_is_from),
-        cmocka_unit_test(test_json_of_loadstore_says_where_it_is_from),
-        cmocka_unit_test(test_lists_of_loadstore_add_up),
-        cmocka_unit_test(test_sizes_of_which_there_are_no_kernels_are_refused),
-        cmocka_unit_test(test_shapes_that_were_not_compiled_in_are_said_before_anything_runs),
-        cmocka_unit_test(test_memory_says_where_it_is_from),
-        cmocka_unit_test(test_memory_measures_an_allocator_once),
-        cmocka_unit_test(test_pointers_of_a_log_cannot_collide),
-        cmocka_unit_test(test_a_log_that_cannot_be_read_is_said),
-        cmocka_unit_test(test_a_device_that_is_not_there_is_said),
-    };
-
-    return cmocka_run_group_tests(tests, start, stop);
-}
+UNIT_GROUP(start, stop)

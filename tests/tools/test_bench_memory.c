@@ -109,9 +109,10 @@ static void begin(void)
     fake_set_current(0);
 }
 
-static void test_every_question_has_its_rows(void **state)
+static int set_up(void **state);
+
+UNIT_TEST_WITH(test_every_question_has_its_rows, set_up, NULL)
 {
-    (void)state;
     for (size_t q = 0; q < SHPOOL_ARRAY_COUNT(questions); q++) {
         fake_held held;
         int       status;
@@ -127,9 +128,8 @@ static void test_every_question_has_its_rows(void **state)
     }
 }
 
-static void test_an_unknown_allocator_is_an_error(void **state)
+UNIT_TEST_WITH(test_an_unknown_allocator_is_an_error, set_up, NULL)
 {
-    (void)state;
     for (size_t q = 0; q < SHPOOL_ARRAY_COUNT(questions); q++) {
         begin();
         assert_int_equal(ask(q, "no_such"), -1);
@@ -160,11 +160,10 @@ static int fail_once(size_t question, unsigned long n)
     return failed;
 }
 
-static void test_every_call_fails_in_turn(void **state)
+UNIT_TEST_WITH(test_every_call_fails_in_turn, set_up, NULL)
 {
     const unsigned most = (getenv("LIBSHPOOL_TEST_LONG") != NULL) ? 100u : MOST;
 
-    (void)state;
     for (size_t q = 0; q < SHPOOL_ARRAY_COUNT(questions); q++) {
         unsigned long n = 1;
 
@@ -179,15 +178,4 @@ static int set_up(void **state)
     (void)clear_environment(state);
     shpool_set_message_handler(receive, NULL);
     return 0;
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_every_question_has_its_rows, set_up),
-        cmocka_unit_test_setup(test_an_unknown_allocator_is_an_error, set_up),
-        cmocka_unit_test_setup(test_every_call_fails_in_turn, set_up),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,11 +50,10 @@ static void replay(FILE *log)
 }
 
 /* Pieces of a long line do not count as lines: the table has room for lines. */
-static void test_a_line_without_an_end_is_one_line(void **state)
+UNIT_TEST(test_a_line_without_an_end_is_one_line)
 {
     FILE *log = begin_log();
 
-    (void)state;
     for (unsigned i = 1; i <= 2000; i++) {
         (void)fprintf(log, "%-299s", "");
         (void)fseek(log, -299, SEEK_CUR);
@@ -66,11 +65,10 @@ static void test_a_line_without_an_end_is_one_line(void **state)
 }
 
 /* Its free is missing: a second allocation at an address says that the first one is gone. */
-static void test_an_address_that_comes_again_was_freed(void **state)
+UNIT_TEST(test_an_address_that_comes_again_was_freed)
 {
     FILE *log = begin_log();
 
-    (void)state;
     (void)fputs("1,0,allocate,0x100,41943040,0x1\n1,0,allocate,0x100,41943040,0x1\n", log);
     replay(log);
     assert_int_equal(40 * MIB, printed.size);
@@ -78,11 +76,10 @@ static void test_an_address_that_comes_again_was_freed(void **state)
 }
 
 /* No allocation is there. */
-static void test_null_is_passed_over(void **state)
+UNIT_TEST(test_null_is_passed_over)
 {
     FILE *log = begin_log();
 
-    (void)state;
     (void)fputs("1,0,allocate,0x0,41943040,0x1\n1,0,free,0x0,41943040,0x1\n", log);
     replay(log);
     assert_int_equal(0, printed.size);
@@ -106,20 +103,7 @@ static void replay_many(void *of, unsigned count)
 }
 
 /* 199,000 lines. */
-static void test_time_grows_as_the_log_does(void **state)
+UNIT_TEST(test_time_grows_as_the_log_does)
 {
-    (void)state;
     assert_linear(replay_many, NULL, 100000);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(test_a_line_without_an_end_is_one_line, clear_environment),
-        cmocka_unit_test_setup(test_an_address_that_comes_again_was_freed, clear_environment),
-        cmocka_unit_test_setup(test_null_is_passed_over, clear_environment),
-        cmocka_unit_test_setup(test_time_grows_as_the_log_does, clear_environment),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 /* ---- reading ---- */
 
-static void test_operations_know_their_allocation(void **state)
+UNIT_TEST_WITH(test_operations_know_their_allocation, make_path, remove_path)
 {
     trace_trial *t = *state;
     trace_sums sums;
@@ -39,7 +39,7 @@ static void test_operations_know_their_allocation(void **state)
     trace_file_free(&trace);
 }
 
-static void test_waits_and_releases(void **state)
+UNIT_TEST_WITH(test_waits_and_releases, make_path, remove_path)
 {
     static const char *const text = HEAD("4", "2", "2", "1024")
         "block 3 launch 9 records 12 dropped 5\n"
@@ -79,7 +79,7 @@ static void test_waits_and_releases(void **state)
     trace_file_free(&trace);
 }
 
-static void test_damaged_files_are_refused(void **state)
+UNIT_TEST_WITH(test_damaged_files_are_refused, make_path, remove_path)
 {
     static const struct {
         const char *from;
@@ -146,7 +146,7 @@ static void make_script(const char *path, trace_file *trace, replay_script *scri
     assert_int_equal(replay_script_make(trace, script), 0);
 }
 
-static void test_a_replay_does_what_was_recorded(void **state)
+UNIT_TEST_WITH(test_a_replay_does_what_was_recorded, make_path, remove_path)
 {
     trace_trial *t = *state;
     const replay_shape shape = { "bitmap", 0, 4096 };
@@ -177,7 +177,7 @@ static void test_a_replay_does_what_was_recorded(void **state)
     trace_file_free(&trace);
 }
 
-static void test_who_needs_a_pool_in_common(void **state)
+UNIT_TEST_WITH(test_who_needs_a_pool_in_common, make_path, remove_path)
 {
     trace_trial *t = *state;
     replay_script script;
@@ -241,7 +241,7 @@ static void record(trace_trial *t, const shpool_allocator *allocator, uint32_t b
 }
 
 /* The same calls again, and the least bytes are the least. */
-static void test_least_bytes(void **state)
+UNIT_TEST_WITH(test_least_bytes, make_path, remove_path)
 {
     trace_trial *t = *state;
     shpool_report_data report;
@@ -288,7 +288,7 @@ static void test_least_bytes(void **state)
 }
 
 /* A replay in the recorded geometry fails as often as the recording did. */
-static void test_failures_are_those_recorded(void **state)
+UNIT_TEST_WITH(test_failures_are_those_recorded, make_path, remove_path)
 {
     trace_trial *t = *state;
     uint32_t failures = 0;
@@ -364,7 +364,7 @@ static void read_resets(void *of, unsigned records)
     trace_file_free(&trace);
 }
 
-static void test_resets_look_only_at_what_is_live(void **state)
+UNIT_TEST_WITH(test_resets_look_only_at_what_is_live, make_path, remove_path)
 {
     assert_linear(read_resets, *state, MANY);
 }
@@ -384,7 +384,7 @@ static void read_marks(void *of, unsigned records)
     trace_file_free(&trace);
 }
 
-static void test_marks_are_found_at_once(void **state)
+UNIT_TEST_WITH(test_marks_are_found_at_once, make_path, remove_path)
 {
     assert_linear(read_marks, *state, MANY);
 }
@@ -406,30 +406,7 @@ static void read_places(void *of, unsigned records)
     trace_file_free(&trace);
 }
 
-static void test_places_cannot_collide(void **state)
+UNIT_TEST_WITH(test_places_cannot_collide, make_path, remove_path)
 {
     assert_linear(read_places, *state, MANY);
-}
-
-#define TRIAL(_test) cmocka_unit_test_setup_teardown(_test, make_path, remove_path)
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        TRIAL(test_operations_know_their_allocation),
-        TRIAL(test_waits_and_releases),
-        TRIAL(test_damaged_files_are_refused),
-        TRIAL(test_a_replay_does_what_was_recorded),
-        TRIAL(test_who_needs_a_pool_in_common),
-        TRIAL(test_least_bytes),
-        TRIAL(test_failures_are_those_recorded),
-        TRIAL(test_resets_look_only_at_what_is_live),
-        TRIAL(test_marks_are_found_at_once),
-        TRIAL(test_places_cannot_collide),
-    };
-
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ static void make_script(const char *path, trace_file *trace, replay_script *scri
 
 /* ---- reading ---- */
 
-static void test_operations_know_their_members(void **state)
+UNIT_TEST_WITH(test_operations_know_their_members, make_path, remove_path)
 {
     static const uint32_t threads[] = { 5, 0, 8, 64, 32, 0, 32, 0, 64, 69, 0, 5 };
     static const uint32_t members[] = { 1, 32, 8, 8, 32, 72, 32, 72, 8, 8, 72, 1 };
@@ -38,7 +38,7 @@ static void test_operations_know_their_members(void **state)
 }
 
 /* The attempts of a thread and of a group that it leads are two requests. */
-static void test_waits_of_groups(void **state)
+UNIT_TEST_WITH(test_waits_of_groups, make_path, remove_path)
 {
     static const char *const text = HEAD_OF("2", "64", "64", "1", "1024")
         "block 0 launch 1 records 4 dropped 0\n"
@@ -55,7 +55,7 @@ static void test_waits_of_groups(void **state)
     trace_file_free(&trace);
 }
 
-static void test_groups_that_cannot_be(void **state)
+UNIT_TEST_WITH(test_groups_that_cannot_be, make_path, remove_path)
 {
     static const struct {
         const char *thread;
@@ -86,7 +86,7 @@ static void test_groups_that_cannot_be(void **state)
 /* ---- replaying ---- */
 
 /* Which lanes make the calls, and which calls each thread takes part in. */
-static void test_scripts_of_groups(void **state)
+UNIT_TEST_WITH(test_scripts_of_groups, make_path, remove_path)
 {
     static const uint32_t lanes[] = { 0x20u, ~0u, 0xff00u, 0xffu, ~0u, ~0u, ~0u, 0xffu, 0xffu, ~0u,
                                       0x20u };
@@ -121,7 +121,7 @@ static int is_tried(const shpool_allocator *allocator)
 }
 
 /* Threads and groups share a warp: each call is made once, by all its lanes, in its turn. */
-static void test_a_replay_of_groups(void **state)
+UNIT_TEST_WITH(test_a_replay_of_groups, make_path, remove_path)
 {
     trace_trial *t = *state;
     replay_script script;
@@ -164,7 +164,7 @@ static void test_a_replay_of_groups(void **state)
 /* A recorded replay has the same calls by the same lanes.  The block's calls are made by its first
  * warp, and memory that it gets in place of a failure is freed immediately; the free of threads
  * from 69 on is that of the warp of 8. */
-static void test_a_replay_has_the_same_records(void **state)
+UNIT_TEST_WITH(test_a_replay_has_the_same_records, make_path, remove_path)
 {
     static const char *const expected[] = {
         "m 5 ", "m 0+31 ", "m 8+7 ", "m 64+7 ", "m 0+31 ", "f 0+31 ", "m 32+31 ", "m 0+31 ",
@@ -199,7 +199,7 @@ static void test_a_replay_has_the_same_records(void **state)
 }
 
 /* Groups that overlap, and threads in between: no call waits for ever. */
-static void test_groups_that_overlap(void **state)
+UNIT_TEST_WITH(test_groups_that_overlap, make_path, remove_path)
 {
     enum { RECORDS = 600 };
     static const char *const who[] = { "0+31", "3+7",  "4+1",  "7",    "0+39", "32+7", "31", "9+22",
@@ -238,7 +238,7 @@ static void test_groups_that_overlap(void **state)
     trace_file_free(&trace);
 }
 
-static void test_pools_of_groups(void **state)
+UNIT_TEST_WITH(test_pools_of_groups, make_path, remove_path)
 {
     static const struct {
         const char *records;
@@ -317,7 +317,7 @@ static void churn(void *arg)
     shpool_fini(heap);
 }
 
-static void test_failures_are_those_recorded(void **state)
+UNIT_TEST_WITH(test_failures_are_those_recorded, make_path, remove_path)
 {
     static const shpool_config want = { .block_threads = 64, .payload_bytes = 2048,
                                         .threads_per_pool = 64 };
@@ -360,7 +360,7 @@ static void test_failures_are_those_recorded(void **state)
 }
 
 /* Requesters, in messages and pictures. */
-static void test_names(void **state)
+UNIT_TEST(test_names)
 {
     static const struct {
         uint32_t thread;
@@ -378,7 +378,6 @@ static void test_names(void **state)
     };
     char name[TRACE_WHO_BYTES];
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
         const trace_threads who = trace_threads_of(rows[i].thread, rows[i].members,
                                                    rows[i].threads);
@@ -388,27 +387,4 @@ static void test_names(void **state)
         assert_true(who.first + who.count <= rows[i].threads);
         assert_int_equal(who.count, rows[i].members);
     }
-}
-
-#define TRIAL(_test) cmocka_unit_test_setup_teardown(_test, make_path, remove_path)
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        TRIAL(test_operations_know_their_members),
-        TRIAL(test_waits_of_groups),
-        TRIAL(test_groups_that_cannot_be),
-        TRIAL(test_scripts_of_groups),
-        TRIAL(test_a_replay_of_groups),
-        TRIAL(test_a_replay_has_the_same_records),
-        TRIAL(test_groups_that_overlap),
-        TRIAL(test_pools_of_groups),
-        TRIAL(test_failures_are_those_recorded),
-        cmocka_unit_test(test_names),
-    };
-
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

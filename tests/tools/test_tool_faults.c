@@ -160,22 +160,19 @@ static void sweep_writes(command *what, const char *words, const char *output)
     }
 }
 
-static void test_map(void **state)
+UNIT_TEST(test_map)
 {
-    (void)state;
     sweep_allocations(bench_map, "--svg map.svg trace", "map.svg");
     sweep_writes(bench_map, "--svg map.svg trace", "map.svg");
 }
 
-static void test_replay(void **state)
+UNIT_TEST(test_replay)
 {
-    (void)state;
     sweep_allocations(bench_replay, "--device cpu --allocator bitmap trace", NULL);
 }
 
-static void test_plot(void **state)
+UNIT_TEST(test_plot)
 {
-    (void)state;
     if (!bench_has_json()) {
         skip();
     }
@@ -184,7 +181,7 @@ static void test_plot(void **state)
 }
 
 /* No Python, none with matplotlib, one that prints nothing, one that fails: stderr says it. */
-static void test_no_picture(void **state)
+UNIT_TEST(test_no_picture)
 {
     static const struct {
         const char *script;
@@ -197,7 +194,6 @@ static void test_no_picture(void **state)
     };
     char text[1024] = "";
 
-    (void)state;
     assert_int_equal(setenv("PATH", ".", 1), 0);
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
         put_old("map.svg");
@@ -215,9 +211,8 @@ static void test_no_picture(void **state)
     }
 }
 
-static void test_compare(void **state)
+UNIT_TEST(test_compare)
 {
-    (void)state;
     if (!bench_has_json()) {
         skip();
     }
@@ -275,11 +270,10 @@ static void nothing(void)
 {
 }
 
-static void test_results_are_whole_or_refused(void **state)
+UNIT_TEST(test_results_are_whole_or_refused)
 {
     static const fault_scene scene = { "results", "", 100, 0, nothing, act_results, nothing };
 
-    (void)state;
     if (!bench_has_json()) {
         skip();
     }
@@ -291,7 +285,6 @@ static void test_results_are_whole_or_refused(void **state)
 
 static int start(void **state)
 {
-    (void)state;
 #if HAVE_JANSSON
     json_set_alloc_funcs(malloc, free); /* ours */
 #endif
@@ -313,23 +306,10 @@ static int stop(void **state)
     static const char *const names[] = {"trace", "results.json", "map.svg", "chart.svg",
                                         "python3", "said"};
 
-    (void)state;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(names); i++) {
         (void)unlink(names[i]);
     }
     return chdir("..") | rmdir(folder);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_map),
-        cmocka_unit_test(test_replay),
-        cmocka_unit_test(test_plot),
-        cmocka_unit_test(test_compare),
-        cmocka_unit_test(test_results_are_whole_or_refused),
-        cmocka_unit_test(test_no_picture), /* the last one that draws */
-    };
-
-    return cmocka_run_group_tests(tests, start, stop);
-}
+UNIT_GROUP(start, stop)
