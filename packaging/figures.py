@@ -76,6 +76,10 @@ class Table:
 
 def tables(names):
     found = [Table(match) for match in TABLE.finditer(read(TEMPLATE))]
+    unknown = set(names) - {table.name for table in found}
+    if unknown:
+        sys.exit(f"{TEMPLATE} has no table {', '.join(sorted(unknown))}; it has "
+                 f"{', '.join(table.name for table in found)}")
     return [table for table in found if table.name in (names or [t.name for t in found])]
 
 
@@ -219,7 +223,11 @@ def keep_for_picture(name, before):
 def measure(args):
     begin = time.monotonic()
     build = os.path.abspath(args.build)
-    now = origin(build, args.commit)
+    wanted = tables(args.table)
+    try:
+        now = origin(build, args.commit)
+    except (OSError, subprocess.SubprocessError) as reason:
+        sys.exit(f"it needs a GPU, nvcc, and a build with CUDA in {build}: {reason}")
     path = os.path.join(TOP, "doc", "results",
                         re.sub(r".*?([A-Z]+\d+\w*).*", r"\1", now["device"]).lower() + ".json")
     results = {"tables": {}}
@@ -229,7 +237,7 @@ def measure(args):
     if not same or args.again:
         results = {**now, "tables": {}}
     missing = []
-    for table in tables(args.table):
+    for table in wanted:
         if table.name in results["tables"]:
             continue
         left = 60 * args.minutes - (time.monotonic() - begin)
