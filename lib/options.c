@@ -19,7 +19,8 @@ static const shpool_option *find(const shpool_option rows[], const char *key)
     return (rows->key != NULL) ? rows : NULL;
 }
 
-/* Relaxed: other threads may read it; a limit that a call just misses holds for the next one. */
+/* Relaxed: other threads may read 8 bytes; a limit that a call just misses holds for the next one.
+ * Fields of 4 bytes are fixed, or read under the lock under which they are changed. */
 static void store(const shpool_option *row, void *field, uint64_t value)
 {
     const uint32_t half = (value < UINT32_MAX) ? (uint32_t)value : UINT32_MAX;

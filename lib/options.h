@@ -56,7 +56,10 @@ extern const shpool_option shpool_no_options[1];
 shpool_status shpool_options_set(const shpool_option rows[], void *to, const char *where,
                                  const shpool_spec_pair *pairs, uint32_t count);
 
-/* One key of what was made before; SHPOOL_ERR_NOT_FOUND, without a detail: it has no such key. */
+/*
+ * Store the value of one key in `to`, which is in use by now.  SHPOOL_ERR_NOT_FOUND, without a
+ * detail: it has no such key, or the key is fixed.
+ */
 shpool_status shpool_option_change(const shpool_option rows[], void *to, const char *where,
                                    const char *key, const char *value);
 

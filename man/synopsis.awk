@@ -144,6 +144,7 @@ END {
     for (i = 1; i <= lines; i++) {
         if (text[i] ~ /^\.Nd / && names != "") print names
         print text[i]
+        if (text[i] ~ /\n\.Ed$/ && text[i + 1] ~ /^\.Ft /) print ".Pp" # as between two .Ft
     }
     exit failed
 }

@@ -34,6 +34,7 @@ import csv
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import textwrap
@@ -75,6 +76,10 @@ class Table:
 
 def tables(names):
     found = [Table(match) for match in TABLE.finditer(read(TEMPLATE))]
+    unknown = set(names) - {table.name for table in found}
+    if unknown:
+        sys.exit(f"{TEMPLATE} has no table {', '.join(sorted(unknown))}; it has "
+                 f"{', '.join(table.name for table in found)}")
     return [table for table in found if table.name in (names or [t.name for t in found])]
 
 
@@ -171,8 +176,17 @@ def run(commands, build, seconds, strict=True):
     for name, folder in {"PYTHONPATH": "python", "LD_LIBRARY_PATH": "build/prefix/lib",
                          "PKG_CONFIG_PATH": "build/prefix/lib/pkgconfig"}.items():
         env[name] = os.path.join(TOP, folder) + ":" + env.get(name, "")
-    return subprocess.run(["bash", "-ec" if strict else "-c", SHELL + commands], cwd=build, env=env,
-                          timeout=seconds, stdout=subprocess.PIPE, text=True, check=strict).stdout
+    command = ["bash", "-ec" if strict else "-c", SHELL + commands]
+    with subprocess.Popen(command, cwd=build, env=env, stdout=subprocess.PIPE, text=True,
+                          start_new_session=True) as shell:
+        try:
+            text, _ = shell.communicate(timeout=seconds)
+        except BaseException:
+            os.killpg(shell.pid, signal.SIGKILL)  # its programs, too: they would use the GPU
+            raise
+    if strict and shell.returncode != 0:
+        raise subprocess.CalledProcessError(shell.returncode, commands.strip())
+    return text
 
 
 def git(*command):
@@ -209,7 +223,11 @@ def keep_for_picture(name, before):
 def measure(args):
     begin = time.monotonic()
     build = os.path.abspath(args.build)
-    now = origin(build, args.commit)
+    wanted = tables(args.table)
+    try:
+        now = origin(build, args.commit)
+    except (OSError, subprocess.SubprocessError) as reason:
+        sys.exit(f"it needs a GPU, nvcc, and a build with CUDA in {build}: {reason}")
     path = os.path.join(TOP, "doc", "results",
                         re.sub(r".*?([A-Z]+\d+\w*).*", r"\1", now["device"]).lower() + ".json")
     results = {"tables": {}}
@@ -219,16 +237,19 @@ def measure(args):
     if not same or args.again:
         results = {**now, "tables": {}}
     missing = []
-    for table in tables(args.table):
+    for table in wanted:
         if table.name in results["tables"]:
             continue
         left = 60 * args.minutes - (time.monotonic() - begin)
+        if left <= 0:
+            missing.append(table.name)
+            continue
         found = {"columns": [], "rows": {}}
         pictures = {name: json.loads(read(f"doc/results/{name}"))
                     for name in re.findall(r"\$RESULTS/(\w+\.json)", table.commands)}
         try:
             # a row of CSV says itself whether it is right
-            text = run(table.commands, build, max(left, 1), strict="cell" not in table.fields or
+            text = run(table.commands, build, left, strict="cell" not in table.fields or
                        "line" in table.fields)
             for record in of_text(text, table) if table.get("line") else of_csv(text):
                 if table.fields:

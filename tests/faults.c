@@ -131,6 +131,7 @@ static int play(const fault_scene *scene, unsigned at, unsigned then)
     scene->act();
     fault.armed = 0;
     scene->end();
+    assert_true(live.used < MOST_LIVE); /* what had no place would not be missed */
     if ((count_live() != 0) || (count_open_files() != files)) {
         fail_msg("%s: requests %u and +%u fail: %u pointers and %d files are lost",
                  scene->name, at, then, count_live(),

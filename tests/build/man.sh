@@ -76,6 +76,9 @@ for tool in shpool-info shpool-bench shpool-coalesce; do
     sed -n 's/^\.It Fl/Fl/p' "$page" | grep -oE 'Fl [A-Za-z-]+' | sed 's/Fl /-/' |
         sort -u >"$tmp/page"
     same "the options of $tool" 5
+    sed -n 's/^\.Fl -\([a-z][a-z-]*\).*/--\1/p' "$page" | sort -u |
+        comm -23 - "$tmp/code" >"$tmp/no"
+    [ ! -s "$tmp/no" ] || { sed "s/^/FAIL $tool has no option /" "$tmp/no" && failed=1; }
     ./$tool --help </dev/null 2>&1 | tr -d '[]' |
         sed -n "s/^\(usage:\)* *$tool \([a-z][a-z]*\).*/\2/p;
         s/^  \([a-z][a-z]*\)\( [A-Z]*\)\{0,1\}  *[a-z0-9].*/\1/p" | sort -u >"$tmp/code"
