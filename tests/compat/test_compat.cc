@@ -188,15 +188,13 @@ template <typename Space> void check_space()
     run(refused, shape(1, 32, 1, 1, 16), 16, 1);
 }
 
-#define SPACE_TEST(_space) \
-    UNIT_TEST(test_##_space) { check_space<_space>(); }
-SPACE_TEST(thread_space)
-SPACE_TEST(thread_best_space)
-SPACE_TEST(warp_space)
-SPACE_TEST(warp_best_space)
-SPACE_TEST(list_space)
-SPACE_TEST(freelist_space)
-SPACE_TEST(tree_space)
+UNIT_TEST(test_thread_space) { check_space<thread_space>(); }
+UNIT_TEST(test_thread_best_space) { check_space<thread_best_space>(); }
+UNIT_TEST(test_warp_space) { check_space<warp_space>(); }
+UNIT_TEST(test_warp_best_space) { check_space<warp_best_space>(); }
+UNIT_TEST(test_list_space) { check_space<list_space>(); }
+UNIT_TEST(test_freelist_space) { check_space<freelist_space>(); }
+UNIT_TEST(test_tree_space) { check_space<tree_space>(); }
 
 UNIT_TEST(test_groups)
 {
