@@ -45,16 +45,11 @@
  *   2  a start bit has its used bit, and is not inside another allocation
  *   3  the used bits after granule G-1 are set, their tags are not
  *   4  an allocation ends before granule G
- *   5  G and the offset equal the view's
- *
- * The functions can be defined again, with other names and accesses: define SHPOOL_PLANES_AS, a
- * prefix of both, and include this file again (cluster_bitmap). */
-#if !defined(SHPOOL_ALLOCATORS_PLANES_H) || defined(SHPOOL_PLANES_AS)
+ *   5  G and the offset equal the view's */
 #ifndef SHPOOL_ALLOCATORS_PLANES_H
 #define SHPOOL_ALLOCATORS_PLANES_H
 
-#include <shpool/impl/heap/run_word.h>
-#include <shpool/module.h>
+#include <shpool/allocators/planes/search.h>
 
 #define SHPOOL_GROUPS_planes ~, 1
 #define SHPOOL_GUARDS_planes ~, 1
@@ -65,25 +60,7 @@
 #define SHPOOL_PLANES_SMALL  16u /* granules of a request that such a try serves; a half */
 #define SHPOOL_PLANES_GATHER 8u  /* the part of the spread that a warp's search in vain takes */
 #define SHPOOL_PLANES_LATE   0xfffffffeu /* no granule: other threads were quicker */
-#endif
 
-#if defined(SHPOOL_PLANES_AS)
-#define SHPOOL_PLANES_PASTE_(_as, _name) shpool_##_as##_planes_##_name
-#define SHPOOL_PLANES_PASTE(_as, _name)  SHPOOL_PLANES_PASTE_(_as, _name)
-#define SHPOOL_PLANES(_name)             SHPOOL_PLANES_PASTE(SHPOOL_PLANES_AS, _name)
-#define SHPOOL_BY_PASTE_(_as, _name)     simt_##_as##_##_name
-#define SHPOOL_BY_PASTE(_as, _name)      SHPOOL_BY_PASTE_(_as, _name)
-#define SHPOOL_BY(_name)                 SHPOOL_BY_PASTE(SHPOOL_PLANES_AS, _name)
-#else
-#define SHPOOL_PLANES(_name) shpool_planes_##_name
-#define SHPOOL_BY(_name)     simt_##_name
-#endif
-
-#include <shpool/allocators/planes/words.h>
-#include <shpool/allocators/planes/search.h>
-
-#ifndef SHPOOL_PLANES_HOME
-#define SHPOOL_PLANES_HOME
 /* The half where a thread begins, and whether (1 or 0) at its upper end.  Each lane of a warp has
  * other words, those whose number is the lane's modulo 32, in a bank of their own, and so are their
  * tags, because the upper 16 lanes use the other halves.  There the warps' places are as far from
@@ -102,12 +79,11 @@ SIMT_FN uint32_t shpool_planes_home(shpool_view view, uint32_t *high_p)
     *high_p = simt_keep((g >> 3) & 1u);
     return simt_keep(2u * w + ((g >> 4) & 1u));
 }
-#endif
 
 /* ---- malloc ---- */
 
 /* Claim `need` granules in the thread's home; 0 if that fails, or they never fit there. */
-SIMT_FN simt_addr SHPOOL_PLANES(malloc_home)(shpool_view view, uint32_t need, uint32_t alignment)
+SIMT_FN simt_addr shpool_planes_malloc_home(shpool_view view, uint32_t need, uint32_t alignment)
 {
     uint32_t        high;
     const uint32_t  half  = shpool_planes_home(view, &high);
@@ -117,12 +93,12 @@ SIMT_FN simt_addr SHPOOL_PLANES(malloc_home)(shpool_view view, uint32_t need, ui
     uint32_t        i;
 
     if ((need <= SHPOOL_PLANES_SMALL) && (view.word[0] != 0) && (alignment <= 16u)) {
-        fit = shpool_run_starts(~(SHPOOL_BY(peek)(a) >> shift) & 0xffffu, need,
+        fit = shpool_run_starts(~(simt_peek(a) >> shift) & 0xffffu, need,
                                 SHPOOL_PLANES_SMALL);
         i   = shpool_run_pick(fit, 0u - high);
         if ((fit != 0) &&
-            SHPOOL_PLANES(take_half)(a, shift, shpool_planes_tags(view.base, view.word[0], half), i,
-                                     need)) {
+            shpool_planes_take_half(a, shift, shpool_planes_tags(view.base, view.word[0], half), i,
+                                    need)) {
             return shpool_planes_payload(view, 16u * half + i);
         }
     }
@@ -133,8 +109,8 @@ SIMT_FN simt_addr SHPOOL_PLANES(malloc_home)(shpool_view view, uint32_t need, ui
  * pool, and in *next_p the quad after it; NOWHERE if there is no such word.  Lanes prefer different
  * ends.  Within one half if possible.  It only peeks.  (As a call, ptxas finds no registers for it
  * in a kernel with setmaxnreg.) */
-SIMT_FN uint32_t SHPOOL_PLANES(seek)(simt_addr base, uint32_t granules, uint32_t quad,
-                                     uint32_t need, uint32_t rank)
+SIMT_FN uint32_t shpool_planes_seek(simt_addr base, uint32_t granules, uint32_t quad,
+                                    uint32_t need, uint32_t rank)
 {
     const uint32_t quads = shpool_planes_words_of(granules) / 4u;
     const uint32_t half  = simt_mask(0, SHPOOL_PLANES_HALF + 1u - need) * 0x10001u;
@@ -146,7 +122,7 @@ SIMT_FN uint32_t SHPOOL_PLANES(seek)(simt_addr base, uint32_t granules, uint32_t
     quad = (quad < quads) ? quad : 0u;
     SIMT_ROLLED
     do {
-        used = SHPOOL_BY(peek_quad)(shpool_planes_used(base, 4u * quad));
+        used = simt_peek_quad(shpool_planes_used(base, 4u * quad));
         w    = 4u * quad;
         quad = (quad + 1u < quads) ? quad + 1u : 0u;
         left--;
@@ -173,8 +149,8 @@ SIMT_FN uint32_t SHPOOL_PLANES(seek)(simt_addr base, uint32_t granules, uint32_t
 
 /* Any request, exactly: from word w on, then everything.  A call; its arguments are passed in
  * registers. */
-SIMT_FN_NOINLINE simt_addr SHPOOL_PLANES(malloc_far)(simt_addr base, uint32_t granules, uint32_t w,
-                                                     uint32_t need, uint32_t below)
+SIMT_FN_NOINLINE simt_addr shpool_planes_malloc_far(simt_addr base, uint32_t granules, uint32_t w,
+                                                    uint32_t need, uint32_t below)
 {
     const shpool_planes_wish wish = {need, below};
     shpool_planes_vain       vain;
@@ -182,21 +158,21 @@ SIMT_FN_NOINLINE simt_addr SHPOOL_PLANES(malloc_far)(simt_addr base, uint32_t gr
     if (need > granules) {
         return 0; /* also for the empty pool, which has no granules */
     }
-    vain = SHPOOL_PLANES(begin)(base);
+    vain = shpool_planes_begin(base);
     for (;;) {
         uint32_t first;
 
-        granules = SHPOOL_BY(load32)(base + 4u);
-        first    = SHPOOL_PLANES(find)(base, granules, w, wish, 0, 0);
+        granules = simt_load32(base + 4u);
+        first    = shpool_planes_find(base, granules, w, wish, 0, 0);
         if (first != SHPOOL_PLANES_NOWHERE) {
-            if (SHPOOL_PLANES(claim)(base, first, first + need)) {
-                SHPOOL_PLANES(tag)(base, granules, first, first + need);
-                return base + SHPOOL_BY(load32)(base + 8u) + (first << 4);
+            if (shpool_planes_claim(base, first, first + need)) {
+                shpool_planes_tag(base, granules, first, first + need);
+                return base + simt_load32(base + 8u) + (first << 4);
             }
             w = first >> 5; /* another thread was quicker, and made progress */
         } else if (w != 0) {
             w = 0;
-        } else if (SHPOOL_PLANES(is_full)(base, granules, wish, &vain, 0)) {
+        } else if (shpool_planes_is_full(base, granules, wish, &vain, 0)) {
             return 0;
         }
     }
@@ -204,7 +180,6 @@ SIMT_FN_NOINLINE simt_addr SHPOOL_PLANES(malloc_far)(simt_addr base, uint32_t gr
 
 /* What follows home is in the caller's code, so that the warp stays together; a function of the
  * table has parted it at its own entry. */
-#undef SHPOOL_PLANES_AWAY
 #if defined(SHPOOL_TABLE_MODULE)
 #define SHPOOL_PLANES_AWAY SIMT_FN_NOINLINE
 #else
@@ -212,9 +187,9 @@ SIMT_FN_NOINLINE simt_addr SHPOOL_PLANES(malloc_far)(simt_addr base, uint32_t gr
 #endif
 
 /* Where home had no room, or another thread was quicker: from the quad of home on. */
-SHPOOL_PLANES_AWAY simt_addr SHPOOL_PLANES(malloc_away)(simt_addr base, uint32_t granules,
-                                                        uint32_t rank, uint32_t need,
-                                                        uint32_t alignment)
+SHPOOL_PLANES_AWAY simt_addr shpool_planes_malloc_away(simt_addr base, uint32_t granules,
+                                                       uint32_t rank, uint32_t need,
+                                                       uint32_t alignment)
 {
     const shpool_view view = {base, 0, simt_pin(rank), 0, {granules, 0}, 0};
     uint32_t          spot = 0;
@@ -225,53 +200,53 @@ SHPOOL_PLANES_AWAY simt_addr SHPOOL_PLANES(malloc_away)(simt_addr base, uint32_t
         spot = 16u * shpool_planes_home(view, &turn);
         SIMT_UNROLLED
         for (turn = 0; turn < SHPOOL_PLANES_TRIES; turn++) {
-            spot = SHPOOL_PLANES(seek)(base, granules, spot >> 7, need, rank + turn);
+            spot = shpool_planes_seek(base, granules, spot >> 7, need, rank + turn);
             if (spot == SHPOOL_PLANES_NOWHERE) {
                 break;
             }
-            won = SHPOOL_PLANES(claim_word)(shpool_planes_used(base, spot >> 5),
-                                            simt_mask(spot & 31u, need));
+            won = shpool_planes_claim_word(shpool_planes_used(base, spot >> 5),
+                                           simt_mask(spot & 31u, need));
             if (won != 0) {
                 break;
             }
         }
         if (won != 0) {
-            SHPOOL_PLANES(tag_word)(shpool_planes_tags(base, granules, spot >> 5 << 1),
-                                    simt_mask(spot & 31u, need));
-            return base + SHPOOL_BY(load32)(base + 8u) + (spot << 4);
+            shpool_planes_tag_word(shpool_planes_tags(base, granules, spot >> 5 << 1),
+                                   simt_mask(spot & 31u, need));
+            return base + simt_load32(base + 8u) + (spot << 4);
         }
     }
     /* from NOWHERE on there is no word: the search begins with the first one */
-    return SHPOOL_PLANES(malloc_far)(base, granules, spot >> 5, need, (alignment >> 4) - 1u);
+    return shpool_planes_malloc_far(base, granules, spot >> 5, need, (alignment >> 4) - 1u);
 }
 
-SIMT_FN simt_addr SHPOOL_PLANES(malloc)(shpool_view view, uint32_t bytes, uint32_t alignment,
-                                        uint32_t site)
+SIMT_FN simt_addr shpool_planes_malloc(shpool_view view, uint32_t bytes, uint32_t alignment,
+                                       uint32_t site)
 {
     uint32_t        need = (bytes + 15u) >> 4;
-    const simt_addr addr = SHPOOL_PLANES(malloc_home)(view, need, alignment);
+    const simt_addr addr = shpool_planes_malloc_home(view, need, alignment);
 
     (void)site;
     if (addr != 0) {
         return addr;
     }
     need = simt_pin(need); /* what home does not need is computed after it */
-    return SHPOOL_PLANES(malloc_away)(view.base, view.word[0], view.rank, need, alignment);
+    return shpool_planes_malloc_away(view.base, view.word[0], view.rank, need, alignment);
 }
 
 /* ---- free ---- */
 
 /* The first granule from g on with its bit, moved by `shift`, in the tags; `end` if there is none
  * before. */
-SIMT_FN uint32_t SHPOOL_PLANES(next)(simt_addr base, uint32_t granules, uint32_t shift, uint32_t g,
-                                     uint32_t end)
+SIMT_FN uint32_t shpool_planes_next(simt_addr base, uint32_t granules, uint32_t shift, uint32_t g,
+                                    uint32_t end)
 {
     uint32_t mask = 0xffffu & (0xffffu << (g & 15u));
 
     SIMT_ROLLED
     for (; g < end; g = (g | 15u) + 1u) {
-        const uint32_t bits = (SHPOOL_BY(atomic_load)(shpool_planes_tags(base, granules, g >> 4),
-                                                      SIMT_ACQUIRE) >> shift) & mask;
+        const uint32_t bits = (simt_atomic_load(shpool_planes_tags(base, granules, g >> 4),
+                                                SIMT_ACQUIRE) >> shift) & mask;
 
         if (bits != 0) {
             return (g & ~15u) + simt_ffs(bits) - 1u;
@@ -281,17 +256,17 @@ SIMT_FN uint32_t SHPOOL_PLANES(next)(simt_addr base, uint32_t granules, uint32_t
     return end;
 }
 
-/* The result of freeing granule `first`, which has no start bit.  Used bits do not say it: another
- * thread may be freeing it. */
-SIMT_FN_NOINLINE uint32_t SHPOOL_PLANES(refuse)(simt_addr base, uint32_t granules, uint32_t first)
+/* Why a free of granule `first`, which has no start bit, is refused.  Its used bit does not say
+ * it: another thread may be freeing it. */
+SIMT_FN_NOINLINE uint32_t shpool_planes_refuse(simt_addr base, uint32_t granules, uint32_t first)
 {
     uint32_t g = 0;
 
     SIMT_ROLLED
     while (g < first) {
-        g = SHPOOL_PLANES(next)(base, granules, 0, g, first);
+        g = shpool_planes_next(base, granules, 0, g, first);
         if (g < first) {
-            g = SHPOOL_PLANES(next)(base, granules, 16u, g, granules);
+            g = shpool_planes_next(base, granules, 16u, g, granules);
             if (g >= first) {
                 return SHPOOL_FREE_INTERIOR;
             }
@@ -302,13 +277,13 @@ SIMT_FN_NOINLINE uint32_t SHPOOL_PLANES(refuse)(simt_addr base, uint32_t granule
 }
 
 /* The rest of a free, of a run that ends in another half. */
-SIMT_FN_NOINLINE void SHPOOL_PLANES(free_long)(simt_addr base, uint32_t granules, uint32_t first)
+SIMT_FN_NOINLINE void shpool_planes_free_long(simt_addr base, uint32_t granules, uint32_t first)
 {
-    SHPOOL_PLANES(give)(base, first,
-                        SHPOOL_PLANES(next)(base, granules, 16u, first, granules - 1u) + 1u);
+    shpool_planes_give(base, first,
+                       shpool_planes_next(base, granules, 16u, first, granules - 1u) + 1u);
 }
 
-SIMT_FN uint32_t SHPOOL_PLANES(free)(shpool_view view, simt_addr addr, uint32_t site)
+SIMT_FN uint32_t shpool_planes_free(shpool_view view, simt_addr addr, uint32_t site)
 {
     const uint32_t first = shpool_planes_granule(view, addr);
     const uint32_t bit   = 1u << (first & 15u);
@@ -322,62 +297,62 @@ SIMT_FN uint32_t SHPOOL_PLANES(free)(shpool_view view, simt_addr addr, uint32_t 
     }
     /* Whoever clears the bit frees the run, and its used bits say when it is free.  acquire: pairs
      * with the release of an exact search that saw the bit; then the search is seen, too */
-    tags = SHPOOL_BY(atomic_and)(shpool_planes_tags(view.base, view.word[0], first >> 4), ~bit,
-                                 SIMT_ACQUIRE);
-    searching = SHPOOL_BY(peek)(view.base);
+    tags = simt_atomic_and(shpool_planes_tags(view.base, view.word[0], first >> 4), ~bit,
+                           SIMT_ACQUIRE);
+    searching = simt_peek(view.base);
     if ((tags & bit) == 0) {
-        return SHPOOL_PLANES(refuse)(view.base, view.word[0], first);
+        return shpool_planes_refuse(view.base, view.word[0], first);
     }
     last = (tags >> 16) & (0u - bit); /* the owner's: stable */
     if (last == 0) {
-        SHPOOL_PLANES(free_long)(view.base, view.word[0], first);
+        shpool_planes_free_long(view.base, view.word[0], first);
         return SHPOOL_FREE_OK;
     }
     /* from bit up to the lowest of `last`; release: as in clear */
     last = ((last ^ (last - 1u)) & (0u - bit)) << (first & 16u);
-    (void)SHPOOL_BY(atomic_and)(shpool_planes_used(view.base, first >> 5), ~last, SIMT_RELEASE);
+    (void)simt_atomic_and(shpool_planes_used(view.base, first >> 5), ~last, SIMT_RELEASE);
     if (!SIMT_LIKELY(searching == 0)) {
-        SHPOOL_PLANES(release)(view.base);
+        shpool_planes_release(view.base);
     }
     return SHPOOL_FREE_OK;
 }
 
-SIMT_FN uint32_t SHPOOL_PLANES(owns)(shpool_view view, simt_addr addr)
+SIMT_FN uint32_t shpool_planes_owns(shpool_view view, simt_addr addr)
 {
     const uint32_t first = shpool_planes_granule(view, addr);
 
     if (first >= view.word[0]) {
         return shpool_run_stray(first, view.word[0]);
     }
-    return ((SHPOOL_BY(atomic_load)(shpool_planes_tags(view.base, view.word[0], first >> 4),
-                                    SIMT_RELAXED) >> (first & 15u)) & 1u)
+    return ((simt_atomic_load(shpool_planes_tags(view.base, view.word[0], first >> 4),
+                              SIMT_RELAXED) >> (first & 15u)) & 1u)
                ? (uint32_t)SHPOOL_FREE_OK
-               : SHPOOL_PLANES(refuse)(view.base, view.word[0], first);
+               : shpool_planes_refuse(view.base, view.word[0], first);
 }
 
 /* ---- the rest ---- */
 
 /* Granules of the allocation that starts at addr; 0 if none does. */
-SIMT_FN uint32_t SHPOOL_PLANES(size)(shpool_view view, simt_addr addr)
+SIMT_FN uint32_t shpool_planes_size(shpool_view view, simt_addr addr)
 {
     const uint32_t first = shpool_planes_granule(view, addr);
 
-    return (SHPOOL_PLANES(owns)(view, addr) == SHPOOL_FREE_OK)
-               ? SHPOOL_PLANES(next)(view.base, view.word[0], 16u, first, view.word[0] - 1u) + 1u -
+    return (shpool_planes_owns(view, addr) == SHPOOL_FREE_OK)
+               ? shpool_planes_next(view.base, view.word[0], 16u, first, view.word[0] - 1u) + 1u -
                      first
                : 0u;
 }
 
-SIMT_FN uint32_t SHPOOL_PLANES(usable)(shpool_view view, simt_addr addr)
+SIMT_FN uint32_t shpool_planes_usable(shpool_view view, simt_addr addr)
 {
-    return SHPOOL_PLANES(size)(view, addr) << 4;
+    return shpool_planes_size(view, addr) << 4;
 }
 
-SIMT_FN uint32_t SHPOOL_PLANES(resize)(shpool_view view, simt_addr addr, uint32_t bytes)
+SIMT_FN uint32_t shpool_planes_resize(shpool_view view, simt_addr addr, uint32_t bytes)
 {
     const uint32_t first = shpool_planes_granule(view, addr);
     const uint32_t need  = (bytes + 15u) >> 4;
-    const uint32_t have  = SHPOOL_PLANES(size)(view, addr);
+    const uint32_t have  = shpool_planes_size(view, addr);
     const uint32_t last  = first + ((need < have) ? need : have) - 1u;
     simt_addr      tags;
 
@@ -386,35 +361,35 @@ SIMT_FN uint32_t SHPOOL_PLANES(resize)(shpool_view view, simt_addr addr, uint32_
     }
     tags = shpool_planes_tags(view.base, view.word[0], last >> 4);
     if (need > have) {
-        if (!SHPOOL_PLANES(claim)(view.base, first + have, first + need)) {
+        if (!shpool_planes_claim(view.base, first + have, first + need)) {
             return 0;
         }
-        SHPOOL_PLANES(end)(view.base, view.word[0], first + have, first + need);
+        shpool_planes_end(view.base, view.word[0], first + have, first + need);
         /* release: who does not see the former end sees the new one */
-        (void)SHPOOL_BY(atomic_and)(tags, ~(0x10000u << (last & 15u)), SIMT_RELEASE);
+        (void)simt_atomic_and(tags, ~(0x10000u << (last & 15u)), SIMT_RELEASE);
     } else if (need < have) { /* acquire: as in free */
-        (void)SHPOOL_BY(atomic_or)(tags, 0x10000u << (last & 15u), SIMT_ACQUIRE);
-        SHPOOL_PLANES(give)(view.base, last + 1u, first + have);
+        (void)simt_atomic_or(tags, 0x10000u << (last & 15u), SIMT_ACQUIRE);
+        shpool_planes_give(view.base, last + 1u, first + have);
     }
     return 1;
 }
 
-SIMT_FN uint32_t SHPOOL_PLANES(largest)(shpool_view view)
+SIMT_FN uint32_t shpool_planes_largest(shpool_view view)
 {
     uint32_t largest = 0;
     uint32_t g       = 0;
 
     while (g < view.word[0]) {
-        const uint32_t start = SHPOOL_PLANES(next)(view.base, view.word[0], 0, g, view.word[0]);
+        const uint32_t start = shpool_planes_next(view.base, view.word[0], 0, g, view.word[0]);
 
         largest = (start - g > largest) ? start - g : largest;
-        g = SHPOOL_PLANES(next)(view.base, view.word[0], 16u, start, view.word[0]) + 1u;
+        g = shpool_planes_next(view.base, view.word[0], 16u, start, view.word[0]) + 1u;
     }
     return largest << 4;
 }
 
 /* Checks only data that never changes: G, the offset, and the used bits from granule G on. */
-SIMT_FN shpool_walk SHPOOL_PLANES(guard)(shpool_view view)
+SIMT_FN shpool_walk shpool_planes_guard(shpool_view view)
 {
     const uint32_t words = shpool_planes_words_of(view.word[0]);
     shpool_walk    walk  = {0, 0, 0, 0};
@@ -422,29 +397,29 @@ SIMT_FN shpool_walk SHPOOL_PLANES(guard)(shpool_view view)
 
     for (w = 0; (w < 2u) && (words != 0) && (walk.broken == 0); w++) {
         walk.where  = view.base + 4u + 4u * w;
-        walk.broken = (SHPOOL_BY(load32)(walk.where) != view.word[w]) ? 5u : 0u;
+        walk.broken = (simt_load32(walk.where) != view.word[w]) ? 5u : 0u;
     }
     for (w = view.word[0] >> 5; (w < words) && (walk.broken == 0); w++) {
         walk.where  = shpool_planes_used(view.base, w);
-        walk.broken = ((SHPOOL_BY(atomic_load)(walk.where, SIMT_RELAXED) |
+        walk.broken = ((simt_atomic_load(walk.where, SIMT_RELAXED) |
                         shpool_planes_bits(32u * w, 0, view.word[0])) != 0xffffffffu) ? 3u : 0u;
     }
     walk.where = (walk.broken != 0) ? walk.where : 0u;
     return walk;
 }
 
-SIMT_FN shpool_walk SHPOOL_PLANES(walk)(shpool_view view)
+SIMT_FN shpool_walk shpool_planes_walk(shpool_view view)
 {
     const uint32_t halves = 2u * shpool_planes_words_of(view.word[0]);
-    shpool_walk    walk   = SHPOOL_PLANES(guard)(view);
+    shpool_walk    walk   = shpool_planes_guard(view);
     uint32_t       in     = 0; /* whether a granule belongs to the allocation of the one before */
     uint32_t       g      = 0;
 
     while ((g < SHPOOL_PLANES_HALF * halves) && (walk.broken == 0)) {
-        uint32_t used = SHPOOL_BY(atomic_load)(shpool_planes_used(view.base, g >> 5),
-                                               SIMT_RELAXED) >> (g & 16u);
-        uint32_t tags = SHPOOL_BY(atomic_load)(shpool_planes_tags(view.base, view.word[0], g >> 4),
-                                               SIMT_RELAXED);
+        uint32_t used = simt_atomic_load(shpool_planes_used(view.base, g >> 5),
+                                         SIMT_RELAXED) >> (g & 16u);
+        uint32_t tags = simt_atomic_load(shpool_planes_tags(view.base, view.word[0], g >> 4),
+                                         SIMT_RELAXED);
 
         do {
             const uint32_t is    = used & 1u;
@@ -477,7 +452,4 @@ SIMT_FN shpool_walk SHPOOL_PLANES(walk)(shpool_view view)
 
 #include <shpool/allocators/planes/warp.h>
 
-#undef SHPOOL_PLANES
-#undef SHPOOL_BY
-#undef SHPOOL_PLANES_AS
 #endif /* SHPOOL_ALLOCATORS_PLANES_H */

@@ -2,14 +2,13 @@
 /* planes: searches, and the proof that nothing fits; part of planes.h.  `warp`, a constant: all
  * lanes of a warp call with the same arguments and search together, a word each; else one thread
  * does. */
-#if !defined(SHPOOL_PLANES)
-#include <shpool/allocators/planes/planes.h>
-#else
+#ifndef SHPOOL_ALLOCATORS_PLANES_SEARCH_H
+#define SHPOOL_ALLOCATORS_PLANES_SEARCH_H
 
-#ifndef SHPOOL_PLANES_PAUSE
+#include <shpool/allocators/planes/words.h>
+
 #define SHPOOL_PLANES_PAUSE   32u /* nanoseconds, doubled after each search in vain ... */
 #define SHPOOL_PLANES_LONGEST 8u  /* ... up to this many times */
-#define SHPOOL_PLANES_OWN     4u  /* of so many searches in vain, one proves while others do */
 
 typedef struct shpool_planes_wish {
     uint32_t need;  /* granules */
@@ -91,22 +90,21 @@ SIMT_FN uint32_t shpool_planes_shown(uint32_t starts, uint32_t ends, uint32_t *c
     }
     return (sum + in) ^ ~ends;
 }
-#endif /* SHPOOL_PLANES_PAUSE */
 
 /* The granules of word w that allocations own, for the proof that nothing fits: see planes.h for
  * the orders. */
-SIMT_FN uint32_t SHPOOL_PLANES(owned)(simt_addr base, uint32_t granules, uint32_t w,
-                                      uint32_t *carry_p, int warp)
+SIMT_FN uint32_t shpool_planes_owned(simt_addr base, uint32_t granules, uint32_t w,
+                                     uint32_t *carry_p, int warp)
 {
     const simt_addr tags   = shpool_planes_tags(base, granules, 2u * w);
-    uint32_t        low    = SHPOOL_BY(atomic_or)(tags, 0, SIMT_ACQ_REL);
-    uint32_t        high   = SHPOOL_BY(atomic_or)(tags + 4u, 0, SIMT_ACQ_REL);
+    uint32_t        low    = simt_atomic_or(tags, 0, SIMT_ACQ_REL);
+    uint32_t        high   = simt_atomic_or(tags + 4u, 0, SIMT_ACQ_REL);
     const uint32_t  starts = shpool_planes_starts(low, high);
 
     if (warp) { /* end bits are read after all start bits */
         simt_warp_sync(SIMT_ALL_LANES);
-        low  = SHPOOL_BY(peek)(tags);
-        high = SHPOOL_BY(peek)(tags + 4u);
+        low  = simt_peek(tags);
+        high = simt_peek(tags + 4u);
     }
     return shpool_planes_shown(starts, shpool_planes_ends(low, high), carry_p, warp) |
            ~shpool_planes_bits(32u * w, 0, granules);
@@ -114,8 +112,8 @@ SIMT_FN uint32_t SHPOOL_PLANES(owned)(simt_addr base, uint32_t granules, uint32_
 
 /* First fit from word w on; NOWHERE if there is none.  exact, a constant: among what no allocation
  * owns, in which case w is 0; else among what seems to be free. */
-SIMT_FN uint32_t SHPOOL_PLANES(find)(simt_addr base, uint32_t granules, uint32_t w,
-                                     shpool_planes_wish wish, int exact, int warp)
+SIMT_FN uint32_t shpool_planes_find(simt_addr base, uint32_t granules, uint32_t w,
+                                    shpool_planes_wish wish, int exact, int warp)
 {
     uint32_t       run   = 32u * w; /* everything from here to word w is free */
     uint32_t       carry = 0;
@@ -126,8 +124,8 @@ SIMT_FN uint32_t SHPOOL_PLANES(find)(simt_addr base, uint32_t granules, uint32_t
         const uint32_t mine = warp ? w + simt_lane() : w;
         const uint32_t is   = !warp || (32u * mine < granules);
         const uint32_t in   = is ? mine : w;
-        uint32_t       used = exact ? SHPOOL_PLANES(owned)(base, granules, in, &carry, warp)
-                                    : SHPOOL_BY(peek)(shpool_planes_used(base, in));
+        uint32_t       used = exact ? shpool_planes_owned(base, granules, in, &carry, warp)
+                                    : simt_peek(shpool_planes_used(base, in));
 
         if (warp) {
             uint32_t hits;
@@ -146,32 +144,31 @@ SIMT_FN uint32_t SHPOOL_PLANES(find)(simt_addr base, uint32_t granules, uint32_t
 
 /* ---- nothing fits ---- */
 
-SIMT_FN shpool_planes_vain SHPOOL_PLANES(begin)(simt_addr base)
+SIMT_FN shpool_planes_vain shpool_planes_begin(simt_addr base)
 {
     shpool_planes_vain vain;
 
     /* acquire: as in is_full */
-    vain.since    = SHPOOL_BY(atomic_load)(base + SHPOOL_PLANES_PROOF, SIMT_ACQUIRE);
+    vain.since    = simt_atomic_load(base + SHPOOL_PLANES_PROOF, SIMT_ACQUIRE);
     vain.searches = 0;
     return vain;
 }
 
 /* Whether a proof of another thread, which is the second one since the request began and was
  * therefore begun later than it, holds for the request. */
-SIMT_FN uint32_t SHPOOL_PLANES(is_proved)(simt_addr base, uint32_t need, uint32_t since)
+SIMT_FN uint32_t shpool_planes_is_proved(simt_addr base, uint32_t need, uint32_t since)
 {
-    const uint32_t proof = SHPOOL_BY(atomic_load)(base + SHPOOL_PLANES_PROOF, SIMT_ACQUIRE);
+    const uint32_t proof = simt_atomic_load(base + SHPOOL_PLANES_PROOF, SIMT_ACQUIRE);
 
     return ((proof - since) >> 16 >= 2u) && ((proof & 0xffffu) <= need);
 }
 
-#ifndef SHPOOL_PLANES_PROVED
 #define SHPOOL_PLANES_PROVED  1u
 #define SHPOOL_PLANES_CHANGED 2u
-#endif
+
 /* One proof that nothing fits: PROVED, CHANGED if memory became free meanwhile, or 0. */
-SIMT_FN uint32_t SHPOOL_PLANES(prove)(simt_addr base, uint32_t granules, shpool_planes_wish wish,
-                                      int warp)
+SIMT_FN uint32_t shpool_planes_prove(simt_addr base, uint32_t granules, shpool_planes_wish wish,
+                                     int warp)
 {
     const uint32_t lead   = !warp || (simt_lane() == 0);
     uint32_t       before = 0;
@@ -179,36 +176,36 @@ SIMT_FN uint32_t SHPOOL_PLANES(prove)(simt_addr base, uint32_t granules, shpool_
     uint32_t       none;
 
     if (lead) {
-        (void)SHPOOL_BY(atomic_add)(base, 1u, SIMT_RELAXED); /* owned() releases it */
-        before = SHPOOL_PLANES(releases)(base);
+        (void)simt_atomic_add(base, 1u, SIMT_RELAXED); /* owned() releases it */
+        before = shpool_planes_releases(base);
     }
     if (warp) {
         simt_warp_sync(SIMT_ALL_LANES);
     }
-    none = SHPOOL_PLANES(find)(base, granules, 0, wish, 1, warp) == SHPOOL_PLANES_NOWHERE;
+    none = shpool_planes_find(base, granules, 0, wish, 1, warp) == SHPOOL_PLANES_NOWHERE;
     if (warp) {
         simt_warp_sync(SIMT_ALL_LANES);
     }
     if (lead) {
-        const uint32_t last = SHPOOL_BY(atomic_load)(base + SHPOOL_PLANES_PROOF, SIMT_ACQUIRE);
+        const uint32_t last = simt_atomic_load(base + SHPOOL_PLANES_PROOF, SIMT_ACQUIRE);
 
-        result = (SHPOOL_PLANES(releases)(base) != before) ? SHPOOL_PLANES_CHANGED
+        result = (shpool_planes_releases(base) != before) ? SHPOOL_PLANES_CHANGED
                  : none ? SHPOOL_PLANES_PROVED : 0u;
         if ((result == SHPOOL_PLANES_PROVED) && (wish.below == 0)) {
             /* release: pairs with the acquires of the proof, here and in is_proved */
-            (void)SHPOOL_BY(atomic_cas)(base + SHPOOL_PLANES_PROOF, last,
-                                        (last & 0xffff0000u) + 0x10000u + wish.need,
-                                        SIMT_RELEASE);
+            (void)simt_atomic_cas(base + SHPOOL_PLANES_PROOF, last,
+                                  (last & 0xffff0000u) + 0x10000u + wish.need,
+                                  SIMT_RELEASE);
         }
-        (void)SHPOOL_BY(atomic_add)(base, ~0u, SIMT_RELAXED);
+        (void)simt_atomic_add(base, ~0u, SIMT_RELAXED);
     }
     return result;
 }
 
 /* There was room, or not for long: another thread is about to finish a claim or a free.  (Or a
  * stray write has changed bits: then nothing changes for longer than any claim takes.)  Returns 1
- * if there is no more hope. */
-SIMT_FN uint32_t SHPOOL_PLANES(pause)(simt_addr base, shpool_planes_vain *vain, uint32_t changed)
+ * if it has waited so long that nothing will change. */
+SIMT_FN uint32_t shpool_planes_pause(simt_addr base, shpool_planes_vain *vain, uint32_t changed)
 {
     const simt_addr count = base + SHPOOL_PLANES_RELEASES;
     const uint32_t  n     = vain->searches;
@@ -216,7 +213,7 @@ SIMT_FN uint32_t SHPOOL_PLANES(pause)(simt_addr base, shpool_planes_vain *vain, 
 
     simt_pause(SHPOOL_PLANES_PAUSE << ((n < SHPOOL_PLANES_LONGEST) ? n : SHPOOL_PLANES_LONGEST));
     if (n != 0) {
-        idle = simt_wait_briefly(count, SHPOOL_BY(peek)(count)) != 0;
+        idle = simt_wait_briefly(count, simt_peek(count)) != 0;
     }
     vain->searches = (n < SHPOOL_PLANES_LONGEST) ? n + 1u
                      : changed ? SHPOOL_PLANES_LONGEST : n + idle;
@@ -224,18 +221,18 @@ SIMT_FN uint32_t SHPOOL_PLANES(pause)(simt_addr base, shpool_planes_vain *vain, 
 }
 
 /* A search was in vain: 1 if the request fits nowhere; else waits, and the caller tries again. */
-SIMT_FN uint32_t SHPOOL_PLANES(is_full)(simt_addr base, uint32_t granules, shpool_planes_wish wish,
-                                        shpool_planes_vain *vain, int warp)
+SIMT_FN uint32_t shpool_planes_is_full(simt_addr base, uint32_t granules, shpool_planes_wish wish,
+                                       shpool_planes_vain *vain, int warp)
 {
     const uint32_t lead = !warp || (simt_lane() == 0);
-    uint32_t       busy = SHPOOL_BY(peek)(base); /* with proofs: one serves all that wait for it */
+    uint32_t       busy = simt_peek(base); /* with proofs: one serves all that wait for it */
     uint32_t       full = 0;
 
     if (warp) {
         busy = simt_shfl(SIMT_ALL_LANES, busy, 0);
     }
     if ((busy == 0) || ((vain->searches & 1u) != 0)) {
-        full = SHPOOL_PLANES(prove)(base, granules, wish, warp);
+        full = shpool_planes_prove(base, granules, wish, warp);
         busy = 0;
     }
     if (lead && (full != SHPOOL_PLANES_PROVED)) {
@@ -243,9 +240,9 @@ SIMT_FN uint32_t SHPOOL_PLANES(is_full)(simt_addr base, uint32_t granules, shpoo
             vain->searches += simt_wait_briefly(base, busy) != 0; /* the next proof is its own */
             full = 0;
         } else {
-            full = SHPOOL_PLANES(pause)(base, vain, full == SHPOOL_PLANES_CHANGED);
+            full = shpool_planes_pause(base, vain, full == SHPOOL_PLANES_CHANGED);
         }
-        full |= SHPOOL_PLANES(is_proved)(base, wish.need, vain->since);
+        full |= shpool_planes_is_proved(base, wish.need, vain->since);
     }
     if (warp) {
         simt_warp_sync(SIMT_ALL_LANES);
@@ -255,4 +252,4 @@ SIMT_FN uint32_t SHPOOL_PLANES(is_full)(simt_addr base, uint32_t granules, shpoo
     return full;
 }
 
-#endif /* SHPOOL_PLANES */
+#endif /* SHPOOL_ALLOCATORS_PLANES_SEARCH_H */

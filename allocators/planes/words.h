@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* planes: its words, and how granules are claimed and given back; part of planes.h, which has the
- * terms and says why this suffices.  Included again for each kind of access (SHPOOL_BY). */
-#if !defined(SHPOOL_PLANES)
-#include <shpool/allocators/planes/planes.h>
-#else
+ * terms and says why this suffices. */
+#ifndef SHPOOL_ALLOCATORS_PLANES_WORDS_H
+#define SHPOOL_ALLOCATORS_PLANES_WORDS_H
 
-#ifndef SHPOOL_PLANES_WORDS
+#include <shpool/impl/heap/run_word.h>
+#include <shpool/module.h>
+
 /* ---- the pool: word[0] = G, word[1] = offset of granule 0 ---- */
 
 #define SHPOOL_PLANES_SPREAD   12u /* offsets in the pool; `searching` is the first word */
@@ -45,7 +46,7 @@ SIMT_FN simt_addr shpool_planes_used(simt_addr base, uint32_t w)
     return base + SHPOOL_PLANES_WORDS + 4u * w;
 }
 
-/* The tags of half h of the words of a pool of so many granules. */
+/* The tags of half h; halves are numbered like words, two for each. */
 SIMT_FN simt_addr shpool_planes_tags(simt_addr base, uint32_t granules, uint32_t h)
 {
     return base + SHPOOL_PLANES_WORDS + 4u * shpool_planes_words_of(granules) + 4u * h;
@@ -74,41 +75,40 @@ SIMT_FN uint32_t shpool_planes_change(uint32_t was, uint32_t own, uint32_t last,
 {
     return (last << 16) + start - (was & (own << 16));
 }
-#endif /* SHPOOL_PLANES_WORDS */
 
-SIMT_FN void SHPOOL_PLANES(init)(shpool_view view, uint32_t member, uint32_t members)
+SIMT_FN void shpool_planes_init(shpool_view view, uint32_t member, uint32_t members)
 {
     const uint32_t words = shpool_planes_words_of(view.word[0]);
     uint32_t       w;
 
     for (w = member; (w < SHPOOL_PLANES_WORDS / 4u) && (words != 0); w += members) {
-        SHPOOL_BY(store32)(view.base + 4u * w,
-                           (w == 1u) ? view.word[0] : (w == 2u) ? view.word[1] : 0u);
+        simt_store32(view.base + 4u * w,
+                     (w == 1u) ? view.word[0] : (w == 2u) ? view.word[1] : 0u);
     }
     for (w = member; w < words; w += members) {
-        SHPOOL_BY(store32)(shpool_planes_used(view.base, w),
-                           ~shpool_planes_bits(32u * w, 0, view.word[0]));
-        SHPOOL_BY(store32)(shpool_planes_tags(view.base, view.word[0], 2u * w), 0);
-        SHPOOL_BY(store32)(shpool_planes_tags(view.base, view.word[0], 2u * w + 1u), 0);
+        simt_store32(shpool_planes_used(view.base, w),
+                     ~shpool_planes_bits(32u * w, 0, view.word[0]));
+        simt_store32(shpool_planes_tags(view.base, view.word[0], 2u * w), 0);
+        simt_store32(shpool_planes_tags(view.base, view.word[0], 2u * w + 1u), 0);
     }
 }
 
 /* Say that memory became free, after it did. */
-SIMT_FN void SHPOOL_PLANES(release)(simt_addr base)
+SIMT_FN void shpool_planes_release(simt_addr base)
 {
     /* release: pairs with the acquire in releases() */
-    (void)SHPOOL_BY(atomic_add)(base + SHPOOL_PLANES_RELEASES, 1u, SIMT_RELEASE);
+    (void)simt_atomic_add(base + SHPOOL_PLANES_RELEASES, 1u, SIMT_RELEASE);
 }
 
-SIMT_FN uint32_t SHPOOL_PLANES(releases)(simt_addr base)
+SIMT_FN uint32_t shpool_planes_releases(simt_addr base)
 {
-    return SHPOOL_BY(atomic_load)(base + SHPOOL_PLANES_RELEASES, SIMT_ACQUIRE);
+    return simt_atomic_load(base + SHPOOL_PLANES_RELEASES, SIMT_ACQUIRE);
 }
 
 /* ---- tags ---- */
 
 /* Give granules first..end-1 of the caller their end bit, and remove others' former ones. */
-SIMT_FN void SHPOOL_PLANES(end)(simt_addr base, uint32_t granules, uint32_t first, uint32_t end)
+SIMT_FN void shpool_planes_end(simt_addr base, uint32_t granules, uint32_t first, uint32_t end)
 {
     uint32_t h;
 
@@ -118,48 +118,48 @@ SIMT_FN void SHPOOL_PLANES(end)(simt_addr base, uint32_t granules, uint32_t firs
         const uint32_t  own  = shpool_planes_half(16u * h, first, end);
         const uint32_t  last = shpool_planes_half(16u * h, end - 1u, end);
 
-        (void)SHPOOL_BY(atomic_add)(tags, shpool_planes_change(SHPOOL_BY(peek)(tags), own, last, 0),
-                                    SIMT_RELAXED);
+        (void)simt_atomic_add(tags, shpool_planes_change(simt_peek(tags), own, last, 0),
+                              SIMT_RELAXED);
     }
 }
 
 /* Make granules first..end-1 of the caller an allocation. */
-SIMT_FN void SHPOOL_PLANES(tag)(simt_addr base, uint32_t granules, uint32_t first, uint32_t end)
+SIMT_FN void shpool_planes_tag(simt_addr base, uint32_t granules, uint32_t first, uint32_t end)
 {
-    SHPOOL_PLANES(end)(base, granules, first, end);
+    shpool_planes_end(base, granules, first, end);
     /* release: who sees the start bit also sees the end bit */
-    (void)SHPOOL_BY(atomic_or)(shpool_planes_tags(base, granules, first >> 4),
-                               1u << (first & 15u), SIMT_RELEASE);
+    (void)simt_atomic_or(shpool_planes_tags(base, granules, first >> 4),
+                         1u << (first & 15u), SIMT_RELEASE);
 }
 
 /* The same within the word whose tags these are, without a loop. */
-SIMT_FN void SHPOOL_PLANES(tag_word)(simt_addr tags, uint32_t own)
+SIMT_FN void shpool_planes_tag_word(simt_addr tags, uint32_t own)
 {
     const uint32_t last  = own & ~(own >> 1);
     const uint32_t start = own & (0u - own);
 
     if ((own >> 16) != 0) {
-        (void)SHPOOL_BY(atomic_add)(tags + 4u, shpool_planes_change(SHPOOL_BY(peek)(tags + 4u),
-                                                                    own >> 16, last >> 16,
-                                                                    start >> 16), SIMT_RELAXED);
+        (void)simt_atomic_add(tags + 4u, shpool_planes_change(simt_peek(tags + 4u),
+                                                              own >> 16, last >> 16,
+                                                              start >> 16), SIMT_RELAXED);
     }
     if ((own & 0xffffu) != 0) { /* release: as in tag */
-        (void)SHPOOL_BY(atomic_add)(tags, shpool_planes_change(SHPOOL_BY(peek)(tags),
-                                                               own & 0xffffu, last & 0xffffu,
-                                                               start & 0xffffu), SIMT_RELEASE);
+        (void)simt_atomic_add(tags, shpool_planes_change(simt_peek(tags),
+                                                         own & 0xffffu, last & 0xffffu,
+                                                         start & 0xffffu), SIMT_RELEASE);
     }
 }
 
 /* ---- claims ---- */
 
 /* Claim granules of one word, `run` of the one at a; 1, or 0 if other threads were quicker. */
-SIMT_FN uint32_t SHPOOL_PLANES(claim_word)(simt_addr a, uint32_t run)
+SIMT_FN uint32_t shpool_planes_claim_word(simt_addr a, uint32_t run)
 {
     /* acquire: pairs with the releases of the frees (clear, free, free_warp) */
-    const uint32_t old = SHPOOL_BY(atomic_or)(a, run, SIMT_ACQUIRE);
+    const uint32_t old = simt_atomic_or(a, run, SIMT_ACQUIRE);
 
     if ((old & run) != 0) { /* relaxed, here and in claim: it goes on with the frees' releases */
-        (void)SHPOOL_BY(atomic_and)(a, ~run | old, SIMT_RELAXED);
+        (void)simt_atomic_and(a, ~run | old, SIMT_RELAXED);
         return 0;
     }
     return 1;
@@ -167,49 +167,49 @@ SIMT_FN uint32_t SHPOOL_PLANES(claim_word)(simt_addr a, uint32_t run)
 
 /* Claim granules i..i+need-1 of a half, at `shift` in the word at a, and make them an allocation;
  * 1, or 0 if other threads were quicker. */
-SIMT_FN uint32_t SHPOOL_PLANES(take_half)(simt_addr a, uint32_t shift, simt_addr tags, uint32_t i,
-                                          uint32_t need)
+SIMT_FN uint32_t shpool_planes_take_half(simt_addr a, uint32_t shift, simt_addr tags, uint32_t i,
+                                         uint32_t need)
 {
     const uint32_t bit = 1u << i;
     const uint32_t run = simt_mask(i + shift, need);
-    const uint32_t old = SHPOOL_BY(atomic_or)(a, run, SIMT_ACQUIRE); /* as in claim_word */
-    const uint32_t was = SHPOOL_BY(peek)(tags); /* early: the GPU loads it meanwhile */
+    const uint32_t old = simt_atomic_or(a, run, SIMT_ACQUIRE); /* as in claim_word */
+    const uint32_t was = simt_peek(tags); /* early: the GPU loads it meanwhile */
 
     if ((old & run) != 0) {
-        (void)SHPOOL_BY(atomic_and)(a, ~run | old, SIMT_RELAXED);
+        (void)simt_atomic_and(a, ~run | old, SIMT_RELAXED);
         return 0;
     } /* relaxed: both bits at once; what goes are ends of the granules' former allocations */
-    (void)SHPOOL_BY(atomic_add)(tags, bit + (bit << (need + 15u)) -
+    (void)simt_atomic_add(tags, bit + (bit << (need + 15u)) -
                                           (was & simt_mask(i + 16u, need)), SIMT_RELAXED);
     return 1;
 }
 
 /* Clear granules first..end-1 of the caller. */
-SIMT_FN void SHPOOL_PLANES(clear)(simt_addr base, uint32_t first, uint32_t end)
+SIMT_FN void shpool_planes_clear(simt_addr base, uint32_t first, uint32_t end)
 {
     uint32_t w;
 
     SIMT_ROLLED
     for (w = first >> 5; 32u * w < end; w++) {
         /* release: the owner's accesses to the payload; pairs with the acquire of the claims */
-        (void)SHPOOL_BY(atomic_and)(shpool_planes_used(base, w),
-                                    ~shpool_planes_bits(32u * w, first, end), SIMT_RELEASE);
+        (void)simt_atomic_and(shpool_planes_used(base, w),
+                              ~shpool_planes_bits(32u * w, first, end), SIMT_RELEASE);
     }
 }
 
 /* Give granules first..end-1 of the caller back, after an atomic with acquire has changed their
  * tags. */
-SIMT_FN void SHPOOL_PLANES(give)(simt_addr base, uint32_t first, uint32_t end)
+SIMT_FN void shpool_planes_give(simt_addr base, uint32_t first, uint32_t end)
 {
-    SHPOOL_PLANES(clear)(base, first, end);
-    if (SHPOOL_BY(peek)(base) != 0) {
-        SHPOOL_PLANES(release)(base);
+    shpool_planes_clear(base, first, end);
+    if (simt_peek(base) != 0) {
+        shpool_planes_release(base);
     }
 }
 
 /* Claim granules first..end-1, word by word: among conflicting claims, the one furthest up always
  * progresses.  1, or 0 with nothing changed.  The loop counts, so that ptxas inserts no YIELD. */
-SIMT_FN uint32_t SHPOOL_PLANES(claim)(simt_addr base, uint32_t first, uint32_t end)
+SIMT_FN uint32_t shpool_planes_claim(simt_addr base, uint32_t first, uint32_t end)
 {
     uint32_t lost = 0; /* whether, and in which word less 1, it came too late */
     uint32_t mine = 0; /* the bits that it set there */
@@ -218,7 +218,7 @@ SIMT_FN uint32_t SHPOOL_PLANES(claim)(simt_addr base, uint32_t first, uint32_t e
     SIMT_ROLLED
     for (w = first >> 5; 32u * w < end; w++) {
         const uint32_t bits = (lost == 0) ? shpool_planes_bits(32u * w, first, end) : 0u;
-        const uint32_t old  = SHPOOL_BY(atomic_or)(shpool_planes_used(base, w), bits, SIMT_ACQUIRE);
+        const uint32_t old  = simt_atomic_or(shpool_planes_used(base, w), bits, SIMT_ACQUIRE);
 
         if ((old & bits) != 0) {
             lost = w + 1u;
@@ -228,11 +228,11 @@ SIMT_FN uint32_t SHPOOL_PLANES(claim)(simt_addr base, uint32_t first, uint32_t e
     if (lost == 0) {
         return 1;
     }
-    (void)SHPOOL_BY(atomic_and)(shpool_planes_used(base, lost - 1u), ~mine, SIMT_RELAXED);
+    (void)simt_atomic_and(shpool_planes_used(base, lost - 1u), ~mine, SIMT_RELAXED);
     if (lost - 1u > first >> 5) {
-        SHPOOL_PLANES(clear)(base, first, 32u * (lost - 1u));
+        shpool_planes_clear(base, first, 32u * (lost - 1u));
     }
     return 0;
 }
 
-#endif /* SHPOOL_PLANES */
+#endif /* SHPOOL_ALLOCATORS_PLANES_WORDS_H */

@@ -281,15 +281,6 @@ extern void __tsan_release(void *addr) __attribute__((weak));
         } \
         return i; \
     } \
-    SIMT_FN simt_u128 simt_##_p##peek_quad(simt_addr a) \
-    { \
-        simt_u128 v; \
-        v.x = simt_##_p##atomic_load(a, SIMT_RELAXED); \
-        v.y = simt_##_p##atomic_load(a + 4u, SIMT_RELAXED); \
-        v.z = simt_##_p##atomic_load(a + 8u, SIMT_RELAXED); \
-        v.w = simt_##_p##atomic_load(a + 12u, SIMT_RELAXED); \
-        return v; \
-    } \
     SIMT_FN simt_pair simt_##_p##peek_pair(simt_addr a) \
     { \
         return simt_##_p##atomic_load_pair(a, SIMT_RELAXED); \
@@ -325,6 +316,17 @@ extern void __tsan_release(void *addr) __attribute__((weak));
         } \
     }
 SIMT_CPU_ATOMICS(, simt_cpu_at)
+
+SIMT_FN simt_u128 simt_peek_quad(simt_addr a)
+{
+    simt_u128 v;
+
+    v.x = simt_peek(a);
+    v.y = simt_peek(a + 4u);
+    v.z = simt_peek(a + 8u);
+    v.w = simt_peek(a + 12u);
+    return v;
+}
 
 SIMT_FN void simt_atomic_load_pairs(const simt_addr *a, simt_pair *v, uint32_t n, simt_order o)
 {
