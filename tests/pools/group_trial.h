@@ -5,7 +5,7 @@
 #ifndef SHPOOL_TESTS_GROUP_TRIAL_H
 #define SHPOOL_TESTS_GROUP_TRIAL_H
 
-#include "heap_trial.h"
+#include "scene.h"
 
 /* How a block is cut into groups. */
 typedef struct group_shape {
@@ -68,18 +68,18 @@ static inline group group_of(const group_shape *shape)
 }
 
 /* Whether the members' views are of one pool. */
-static inline int group_shares(const trial *p, group g)
+static inline int group_shares(group g)
 {
     uint32_t last = (g.kind == OF_BLOCK) ? g.members - 1u
                                          : g.id / SIMT_WARP * SIMT_WARP + 31u - simt_clz(g.lanes);
 
-    return g.id / p->pool.threads_per_pool == last / p->pool.threads_per_pool;
+    return g.id / t.pool.threads_per_pool == last / t.pool.threads_per_pool;
 }
 
 /* The first `shared` members of a group are in the pool that its memory comes from. */
-static inline uint32_t group_sharers(const trial *p, group g)
+static inline uint32_t group_sharers(group g)
 {
-    return group_shares(p, g) ? g.members : 1u;
+    return group_shares(g) ? g.members : 1u;
 }
 
 static inline void group_sync(group g)
@@ -146,13 +146,13 @@ static inline void group_fill(group g, void *at, size_t bytes, uint32_t tag)
     }
 }
 
-static inline void group_verify(trial *p, group g, const void *at, size_t bytes, uint32_t tag)
+static inline void group_verify(group g, const void *at, size_t bytes, uint32_t tag)
 {
     for (uint32_t i = g.member; 4u * i + 4u <= bytes; i += g.members) {
         uint32_t word = ((const volatile uint32_t *)at)[i];
 
         if (word != group_word(tag, i)) {
-            heap_model_fault(&p->model, "word %u of %p is 0x%x, not 0x%x (member %u of %u)", i, at,
+            heap_model_fault(&t.model, "word %u of %p is 0x%x, not 0x%x (member %u of %u)", i, at,
                              word, group_word(tag, i), g.member, g.members);
             return;
         }
@@ -160,20 +160,20 @@ static inline void group_verify(trial *p, group g, const void *at, size_t bytes,
 }
 
 /* The first member's: the allocation is live, or about to end. */
-static inline void group_claim(trial *p, shpool_heap heap, group g, heap_slot *slot, void *ptr,
+static inline void group_claim(shpool_heap heap, group g, heap_slot *slot, void *ptr,
                                size_t asked, uint32_t alignment)
 {
     if (g.member == 0) {
         slot->at    = (unsigned char *)ptr;
         slot->bytes = (uint32_t)shpool_usable_size(heap, ptr);
-        heap_model_claim(&p->model, trial_place(heap), slot, asked, alignment);
+        heap_model_claim(&t.model, trial_place(heap), slot, asked, alignment);
     }
 }
 
-static inline void group_drop(trial *p, shpool_heap heap, group g, heap_slot *slot)
+static inline void group_drop(shpool_heap heap, group g, heap_slot *slot)
 {
     if (g.member == 0) {
-        heap_model_drop(&p->model, trial_place(heap), slot);
+        heap_model_drop(&t.model, trial_place(heap), slot);
     }
 }
 

@@ -50,23 +50,30 @@ static inline uint32_t trial_pools(const shpool_allocator *allocator, uint32_t t
     return (threads + share - 1u) / share;
 }
 
+static inline void trial_open_as(trial *t, const shpool_allocator *allocator, const char *options,
+                                 const shpool_config *want)
+{
+    char spec[128];
+
+    memset(t, 0, sizeof(*t));
+    heap_model_reset(&t->model);
+    t->allocator = allocator;
+    (void)snprintf(spec, sizeof(spec), "%s%s", allocator->name, options);
+    if (shpool_simt_open(spec, want, &t->pool) != SHPOOL_OK) {
+        fail_msg("%s, %u threads: %s", spec, want->block_threads, shpool_last_error());
+    }
+    t->launch.block[0]      = want->block_threads;
+    t->launch.dynamic_bytes = t->pool.shared_bytes;
+}
+
 /* `each` bytes for every pool. */
 static inline void trial_open(trial *t, const shpool_allocator *allocator, const char *options,
                               uint32_t threads, uint32_t each, uint32_t alignment)
 {
     shpool_config want = { .block_threads = threads, .alignment = alignment };
-    char          spec[128];
 
-    memset(t, 0, sizeof(*t));
-    heap_model_reset(&t->model);
-    t->allocator       = allocator;
     want.payload_bytes = each * trial_pools(allocator, threads);
-    (void)snprintf(spec, sizeof(spec), "%s%s", allocator->name, options);
-    if (shpool_simt_open(spec, &want, &t->pool) != SHPOOL_OK) {
-        fail_msg("%s, %u threads: %s", spec, threads, shpool_last_error());
-    }
-    t->launch.block[0]      = threads;
-    t->launch.dynamic_bytes = t->pool.shared_bytes;
+    trial_open_as(t, allocator, options, &want);
 }
 
 static inline void trial_run(trial *t, simt_kernel kernel)
@@ -188,6 +195,15 @@ static inline int trial_realloc(trial *t, shpool_heap heap, heap_slot *slot, siz
 static inline int trial_leads(shpool_heap heap)
 {
     return ((heap.view.flags & SHPOOL_FLAG_LEADER) != 0) && (heap.view.bytes != 0);
+}
+
+static inline void trial_barrier(void)
+{
+    if (simt_cluster_blocks() > 1) {
+        simt_cluster_barrier();
+    } else {
+        simt_barrier();
+    }
 }
 
 /* All is freed: sound, and not a byte lost.  All threads of the block. */

@@ -8,6 +8,8 @@ noinst_HEADERS += \
 	tests/pools/group_trial.h \
 	tests/pools/heap_model.h \
 	tests/pools/heap_trial.h \
+	tests/pools/scene.h \
+	tests/pools/script.h \
 	tests/pools/stray_trial.h \
 	tests/pools/trace_trial.h \
 	tests/pools/wait_trial.h

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* after.h on the executor, where copies land late or early as the schedule says: no byte of a copy
  * in a block that has another owner, nothing lost, and everything freed. */
-#include "heap_trial.h"
+#include "scene.h"
 
 #include <shpool/after.h>
 
@@ -15,73 +15,48 @@
 static uint32_t source[MOST_WORDS] __attribute__((aligned(16)));
 static uint32_t sink[MOST_THREADS][STEPS][MOST_WORDS] __attribute__((aligned(16)));
 
-static int setup(void **state)
+/* The mbarriers are after the pools. */
+static simt_addr mbar_of(uint32_t thread, uint32_t i)
+{
+    return simt_dynamic_base() + ((t.pool.shared_bytes + 7u) & ~7u) + 8u * (thread * MBARS + i);
+}
+
+static void prepare(void)
 {
     for (uint32_t i = 0; i < MOST_WORDS; i++) {
         source[i] = 0x51000000u + i;
     }
-    memset(sink, 0, sizeof(sink));
-    return 0;
-}
-
-/* The mbarriers are after the pools. */
-static simt_addr mbar_of(const trial *t, uint32_t thread, uint32_t i)
-{
-    return simt_dynamic_base() + ((t->pool.shared_bytes + 7u) & ~7u) + 8u * (thread * MBARS + i);
-}
-
-static void add_mbars(trial *t)
-{
-    t->launch.dynamic_bytes += 8u + 8u * MBARS * t->launch.block[0];
-}
-
-static void run_everywhere(uint32_t threads, uint32_t each, simt_kernel kernel)
-{
-    FOR_EACH_POOL(allocator) {
-        for (uint32_t seed = 0; seed < heap_seeds(SEEDS); seed++) {
-            trial t;
-
-            trial_open(&t, allocator, "", threads, each, 16);
-            add_mbars(&t);
-            t.seed                 = seed + 1u;
-            t.launch.seed          = seed;
-            t.launch.switch_period = seed % 4u;
-            t.launch.engine        = (seed % SEEDS == 7u) ? SIMT_THREADS : SIMT_FIBERS;
-            trial_run(&t, kernel);
-            trial_close(&t);
-        }
-    }
+    t.launch.dynamic_bytes += 8u + 8u * MBARS * t.launch.block[0];
+    t.launch.engine = (t.seed % SEEDS == 7u) ? SIMT_THREADS : SIMT_FIBERS;
 }
 
 /* A block that is only there to find what others write into it. */
-static void use_another(trial *t, shpool_heap heap, uint32_t *random)
+static void use_another(shpool_heap heap, uint32_t *random)
 {
     heap_slot slot;
 
-    if (trial_malloc(t, heap, &slot, 16u + heap_random(random) % 80u, 16, *random)) {
+    if (get(heap, &slot, 16u + heap_random(random) % 80u, *random)) {
         (void)simt_load32(simt_to_shared(slot.at)); /* time passes */
         (void)simt_load32(simt_to_shared(slot.at));
-        trial_free(t, heap, &slot);
+        put(heap, &slot);
     }
 }
 
 /* ---- copies into blocks that are no longer needed ---- */
 
-static void load_kernel(void *arg)
+static void load_kernel(shpool_heap heap)
 {
-    trial       *t             = (trial *)arg;
-    shpool_heap  heap          = trial_init(t);
     uint32_t     rank          = simt_thread_rank();
-    uint32_t     random        = t->seed * 1000u + rank;
+    uint32_t     random        = (t.seed + 1u) * 1000u + rank;
     uint32_t     phases[MBARS] = { 0 };
     shpool_after after         = shpool_after_init(heap, rank % 4u); /* 0: waits in place */
 
     for (uint32_t i = 0; i < MBARS; i++) {
-        simt_mbar_init(mbar_of(t, rank, i), 1);
+        simt_mbar_init(mbar_of(rank, i), 1);
     }
     for (uint32_t step = 0; step < STEPS; step++) {
         uint32_t  m     = step % MBARS;
-        simt_addr mbar  = mbar_of(t, rank, m);
+        simt_addr mbar  = mbar_of(rank, m);
         uint32_t  bytes = 16u + 16u * (heap_random(&random) % (MOST_WORDS / 4u));
         void     *ptr;
 
@@ -95,34 +70,28 @@ static void load_kernel(void *arg)
             simt_copy_async(simt_to_shared(ptr), source, bytes, mbar);
             if (random & 64u) {
                 simt_mbar_wait(mbar, phases[m] & 1u);
-                HEAP_EXPECT(&t->model, memcmp(ptr, source, bytes) == 0);
+                EXPECT(memcmp(ptr, source, bytes) == 0);
             }
             shpool_free_after(&after, ptr, mbar, phases[m] & 1u);
             phases[m]++;
         }
-        use_another(t, heap, &random);
+        use_another(heap, &random);
     }
     shpool_after_fini(&after);
     for (uint32_t i = 0; i < MBARS; i++) {
-        simt_mbar_inval(mbar_of(t, rank, i));
+        simt_mbar_inval(mbar_of(rank, i));
     }
-    trial_expect_fresh(t, heap);
 }
 
-UNIT_TEST_WITH(test_no_copy_lands_in_a_block_of_another_owner, setup, NULL)
-{
-    run_everywhere(4, 512, load_kernel);
-    run_everywhere(33, 256, load_kernel);
-}
+SCENE(test_no_copy_lands_in_a_block_of_another_owner, load_kernel, .threads = { 4, 33 },
+      .each = 512, .tune = prepare, .seeds = SEEDS, .periods = 4)
 
 /* ---- copies out of blocks ---- */
 
-static void store_kernel(void *arg)
+static void store_kernel(shpool_heap heap)
 {
-    trial       *t      = (trial *)arg;
-    shpool_heap  heap   = trial_init(t);
     uint32_t     rank   = simt_thread_rank();
-    uint32_t     random = t->seed * 1000u + rank;
+    uint32_t     random = (t.seed + 1u) * 1000u + rank;
     shpool_after after  = shpool_after_init(heap, rank % 5u * 3u);
     uint32_t     words[STEPS];
 
@@ -142,32 +111,26 @@ static void store_kernel(void *arg)
             }
         }
         shpool_free_after_group(&after, ptr);
-        use_another(t, heap, &random);
+        use_another(heap, &random);
     }
     shpool_after_fini(&after);
     simt_copy_wait(0);
     for (uint32_t step = 0; step < STEPS; step++) {
         for (uint32_t i = 0; i < words[step]; i++) {
-            HEAP_EXPECT(&t->model, sink[rank][step][i] == (rank << 16 | step << 8 | i));
+            EXPECT(sink[rank][step][i] == (rank << 16 | step << 8 | i));
         }
     }
-    trial_expect_fresh(t, heap);
 }
 
-UNIT_TEST_WITH(test_copies_out_take_what_was_in_the_block, setup, NULL)
-{
-    run_everywhere(5, 640, store_kernel);
-    run_everywhere(33, 256, store_kernel);
-}
+SCENE(test_copies_out_take_what_was_in_the_block, store_kernel, .threads = { 5, 33 },
+      .each = 640, .tune = prepare, .seeds = SEEDS, .periods = 4)
 
 /* ---- cp.async into blocks that are no longer needed, among other copies ---- */
 
-static void load16_kernel(void *arg)
+static void load16_kernel(shpool_heap heap)
 {
-    trial       *t      = (trial *)arg;
-    shpool_heap  heap   = trial_init(t);
     uint32_t     rank   = simt_thread_rank();
-    uint32_t     random = t->seed * 1000u + rank;
+    uint32_t     random = (t.seed + 1u) * 1000u + rank;
     shpool_after after  = shpool_after_init(heap, rank % 5u * 3u);
 
     for (uint32_t step = 0; step < STEPS; step++) {
@@ -183,7 +146,7 @@ static void load16_kernel(void *arg)
         if ((ptr != NULL) && (random & 128u)) {
             simt_copy16_commit();
             simt_copy16_wait(0);
-            HEAP_EXPECT(&t->model, memcmp(ptr, source, bytes) == 0);
+            EXPECT(memcmp(ptr, source, bytes) == 0);
         }
         shpool_free_after_copies(&after, ptr);
         ptr = (random & 256u) ? shpool_after_malloc(&after, 32) : NULL;
@@ -191,40 +154,34 @@ static void load16_kernel(void *arg)
             simt_copy_async_out(sink[rank][step], simt_to_shared(ptr), 32);
         }
         shpool_free_after_group(&after, ptr);
-        use_another(t, heap, &random);
+        use_another(heap, &random);
     }
     shpool_after_fini(&after);
     simt_copy16_wait(0);
-    trial_expect_fresh(t, heap);
 }
 
-UNIT_TEST_WITH(test_small_copies_land_before_the_next_owner, setup, NULL)
-{
-    run_everywhere(5, 640, load16_kernel);
-    run_everywhere(33, 256, load16_kernel);
-}
+SCENE(test_small_copies_land_before_the_next_owner, load16_kernel, .threads = { 5, 33 },
+      .each = 640, .tune = prepare, .seeds = SEEDS, .periods = 4)
 
 /* ---- blocks that other threads read ---- */
 
 #define STAGES 2u
 
 /* Thread 0 makes tiles; the others read them, and say so at the stage's second mbarrier. */
-static void tile_kernel(void *arg)
+static void tile_kernel(shpool_heap heap)
 {
-    trial       *t     = (trial *)arg;
-    shpool_heap  heap  = trial_init(t);
     uint32_t     rank  = simt_thread_rank();
-    shpool_after after = shpool_after_init(heap, (rank == 0) ? t->seed % 3u : 0u);
+    shpool_after after = shpool_after_init(heap, (rank == 0) ? t.seed % 3u : 0u);
 
     for (uint32_t k = 0; (k < STAGES) && (rank == 0); k++) {
-        simt_mbar_init(mbar_of(t, k, 0), 1);
-        simt_mbar_init(mbar_of(t, k, 1), simt_block_threads() - 1u);
+        simt_mbar_init(mbar_of(k, 0), 1);
+        simt_mbar_init(mbar_of(k, 1), simt_block_threads() - 1u);
     }
     simt_barrier();
     for (uint32_t n = 0; n < STEPS; n++) {
-        simt_addr full   = mbar_of(t, n % STAGES, 0);
-        simt_addr empty  = mbar_of(t, n % STAGES, 1);
-        simt_addr box    = mbar_of(t, n % STAGES, 2);
+        simt_addr full   = mbar_of(n % STAGES, 0);
+        simt_addr empty  = mbar_of(n % STAGES, 1);
+        simt_addr box    = mbar_of(n % STAGES, 2);
         uint32_t  parity = n / STAGES & 1u;
         uint32_t  words  = 4u + 4u * (n % 5u);
 
@@ -234,7 +191,7 @@ static void tile_kernel(void *arg)
             simt_mbar_wait(empty, parity ^ 1u);
             (void)shpool_after_poll(&after);
             tile = shpool_after_malloc(&after, 4u * words);
-            HEAP_EXPECT(&t->model, tile != NULL);
+            EXPECT(tile != NULL);
             for (uint32_t i = 0; (tile != NULL) && (i < words); i++) {
                 simt_store32(simt_to_shared(tile) + 4u * i, n * 100u + i);
             }
@@ -247,28 +204,24 @@ static void tile_kernel(void *arg)
             simt_mbar_wait(full, parity);
             tile = simt_load32(box);
             for (uint32_t i = 0; (tile != 0) && (i < words); i++) {
-                HEAP_EXPECT(&t->model, simt_load32(tile + 4u * i) == n * 100u + i);
+                EXPECT(simt_load32(tile + 4u * i) == n * 100u + i);
             }
             simt_mbar_arrive(empty);
         }
     }
     shpool_after_fini(&after);
-    trial_expect_fresh(t, heap);
 }
 
-UNIT_TEST_WITH(test_a_tile_lives_until_its_last_reader_is_done, setup, NULL)
-{
-    run_everywhere(4, 192, tile_kernel); /* a tile or two */
-}
+/* a tile or two */
+SCENE(test_a_tile_lives_until_its_last_reader_is_done, tile_kernel, .threads = { 4 },
+      .each = 192, .tune = prepare, .seeds = SEEDS, .periods = 4)
 
 /* ---- the queue ---- */
 
-static void queue_kernel(void *arg)
+static void queue_kernel(shpool_heap heap)
 {
-    trial       *t    = (trial *)arg;
-    shpool_heap  heap = trial_init(t);
-    simt_addr    mbar = mbar_of(t, 0, 0);
-    simt_addr    late = mbar_of(t, 0, 1);
+    simt_addr    mbar  = mbar_of(0, 0);
+    simt_addr    late  = mbar_of(0, 1);
     shpool_after after = shpool_after_init(heap, 3);
     void        *ptr[4];
 
@@ -279,106 +232,69 @@ static void queue_kernel(void *arg)
     }
     shpool_free_after(&after, NULL, late, 0);
     shpool_free_after_group(&after, NULL);
-    HEAP_EXPECT(&t->model, (after.slots == 3) && (after.count == 0));
-    HEAP_EXPECT(&t->model, (shpool_after_poll(&after) == 0) && (shpool_after_wait(&after) == 0));
+    EXPECT((after.slots == 3) && (after.count == 0));
+    EXPECT((shpool_after_poll(&after) == 0) && (shpool_after_wait(&after) == 0));
 
     shpool_free_after(&after, ptr[0], late, 0);
     shpool_free_after(&after, ptr[1], mbar, 0);
     shpool_free_after_group(&after, ptr[2]);
-    HEAP_EXPECT(&t->model, (after.count == 3) && (after.groups == 1));
-    HEAP_EXPECT(&t->model, shpool_after_poll(&after) == 0);
+    EXPECT((after.count == 3) && (after.groups == 1));
+    EXPECT(shpool_after_poll(&after) == 0);
     simt_mbar_arrive(mbar);
     shpool_free_after(&after, ptr[3], late, 0); /* full, except for due entries */
-    HEAP_EXPECT(&t->model, (after.count == 3) && (after.groups == 1));
-    HEAP_EXPECT(&t->model, shpool_free_at(heap, ptr[1], 0) != SHPOOL_FREE_OK); /* it is free */
+    EXPECT((after.count == 3) && (after.groups == 1));
+    EXPECT(shpool_free_at(heap, ptr[1], 0) != SHPOOL_FREE_OK); /* it is free */
     simt_mbar_arrive(late);
-    HEAP_EXPECT(&t->model, shpool_after_poll(&after) == 2);
-    HEAP_EXPECT(&t->model, (after.count == 1) && (after.groups == 1)); /* its progress cannot be
-                                                                          queried */
-    HEAP_EXPECT(&t->model, shpool_after_wait(&after) == 1);
+    EXPECT(shpool_after_poll(&after) == 2);
+    EXPECT((after.count == 1) && (after.groups == 1)); /* its progress is not known */
+    EXPECT(shpool_after_wait(&after) == 1);
     ptr[0] = shpool_malloc(heap, 48);
     shpool_free_after(&after, ptr[0], late, 0); /* the phase has ended: freed immediately */
-    HEAP_EXPECT(&t->model, after.count == 0);
+    EXPECT(after.count == 0);
     shpool_after_fini(&after);
-    trial_expect_fresh(t, heap);
 }
 
-UNIT_TEST_WITH(test_the_queue_frees_what_is_due, setup, NULL)
-{
-    trial t;
-
-    FOR_EACH_POOL(allocator) {
-        if ((allocator->caps & SHPOOL_CAP_REFUSES) != 0) {
-            trial_open(&t, allocator, "", 1, 512, 16);
-            add_mbars(&t);
-            trial_run(&t, queue_kernel);
-            trial_close(&t);
-        }
-    }
-}
+SCENE(test_the_queue_frees_what_is_due, queue_kernel, .caps = SHPOOL_CAP_REFUSES, .each = 512,
+      .tune = prepare)
 
 /* A pool with room for one block at a time: each but the first waits for the one before. */
-static void waits_kernel(void *arg)
+static void waits_kernel(shpool_heap heap)
 {
-    trial       *t     = (trial *)arg;
-    shpool_heap  heap  = trial_init(t);
     shpool_after after = shpool_after_init(heap, 2);
 
     for (uint32_t i = 0; i < 4; i++) {
-        void *ptr = shpool_after_malloc(&after, t->pool.largest / 2u);
+        void *ptr = shpool_after_malloc(&after, t.pool.largest / 2u);
 
-        HEAP_EXPECT(&t->model, ptr != NULL);
+        EXPECT(ptr != NULL);
         if (ptr != NULL) {
             simt_copy_async_out(sink, simt_to_shared(ptr), 64);
             shpool_free_after_group(&after, ptr);
         }
     }
-    HEAP_EXPECT(&t->model, (after.slots == 2) && (after.count == 1) && (after.groups == 1));
+    EXPECT((after.slots == 2) && (after.count == 1) && (after.groups == 1));
     shpool_after_fini(&after);
-    HEAP_EXPECT(&t->model, shpool_after_malloc(&after, t->pool.largest + 1u) == NULL);
-    shpool_fini(heap);
+    EXPECT(shpool_after_malloc(&after, t.pool.largest + 1u) == NULL);
 }
 
-UNIT_TEST_WITH(test_who_waits_for_a_copy_has_not_failed, setup, NULL)
-{
-    trial t;
-
-    FOR_EACH_POOL(allocator) {
-        trial_once(&t, allocator, ":stats=1", 1, 512, waits_kernel);
-        assert_int_equal(t.report.mallocs, 6); /* the queue's, and 5 requests of which one fails */
-        assert_int_equal(t.report.failures, 1);
-        assert_int_equal(t.report.waits, 3);
-    }
-}
+/* the queue's malloc, and 5 requests of which one fails */
+SCENE(test_who_waits_for_a_copy_has_not_failed, waits_kernel, .options = { ":stats=1" },
+      .each = 512, .leaves = 1, .report = "mallocs 6, failures 1, waits 3")
 
 /* An empty heap, and allocations that lie in global memory. */
-static void native_kernel(void *arg)
+static void native_kernel(shpool_heap heap)
 {
-    trial       *t     = (trial *)arg;
-    shpool_heap  heap  = trial_init(t);
-    simt_addr    mbar  = mbar_of(t, 0, 0);
+    simt_addr    mbar  = mbar_of(0, 0);
     shpool_after after = shpool_after_init(heap, 4);
     void        *ptr   = shpool_malloc(heap, 64);
 
     simt_mbar_init(mbar, 1);
-    HEAP_EXPECT(&t->model, (ptr != NULL) && !simt_is_shared(ptr) && (after.slots == 0));
-    HEAP_EXPECT(&t->model, shpool_after_malloc(&after, 64) == NULL);
+    EXPECT((ptr != NULL) && !simt_is_shared(ptr) && (after.slots == 0));
+    EXPECT(shpool_after_malloc(&after, 64) == NULL);
     simt_mbar_arrive(mbar);
     shpool_free_after(&after, ptr, mbar, 0);
     shpool_free_after_group(&after, shpool_malloc(heap, 64));
     shpool_after_fini(&after);
 }
 
-UNIT_TEST_WITH(test_blocks_in_global_memory_are_freed_too, setup, NULL)
-{
-    const shpool_allocator *native;
-    trial                   t;
-
-    if (shpool_allocator_find("native", &native) != SHPOOL_OK) {
-        skip(); /* --enable-allocators left it out */
-    }
-    trial_open(&t, native, "", 1, 64, 16);
-    add_mbars(&t);
-    trial_run(&t, native_kernel);
-    trial_close(&t);
-}
+SCENE(test_blocks_in_global_memory_are_freed_too, native_kernel, .only = "native", .each = 64,
+      .tune = prepare)

@@ -2,7 +2,7 @@
 /* after.h under every schedule with a bounded number of preemptions, where each copy lands at every
  * access that it may land at: a pool that holds one large block at a time, and two or three threads
  * that want it. */
-#include "heap_trial.h"
+#include "scene.h"
 
 #include <shpool/after.h>
 
@@ -12,7 +12,6 @@
 
 static uint32_t source[BYTES / 4u] __attribute__((aligned(16)));
 static uint32_t sink[BYTES / 4u] __attribute__((aligned(16)));
-static trial    t;
 static uint32_t copied;  /* the first thread had a block */
 static uint32_t reused;  /* the second had one while the first was in its script, or after it */
 
@@ -32,16 +31,16 @@ static void other_owner(shpool_heap heap)
     at = simt_to_shared(ptr);
     simt_store32(at, 77);
     simt_store32(at + OTHER - 4u, 78);
-    HEAP_EXPECT(&t.model, simt_load32(at) == 77);
-    HEAP_EXPECT(&t.model, simt_load32(at + OTHER - 4u) == 78);
-    HEAP_EXPECT(&t.model, shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_OK);
+    EXPECT(simt_load32(at) == 77);
+    EXPECT(simt_load32(at + OTHER - 4u) == 78);
+    EXPECT(shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_OK);
     reused = 1;
 }
 
 /* A copy into a block that is given up before it has landed. */
-static void load_script(shpool_heap heap, uint32_t slots)
+static void load_script(shpool_heap heap)
 {
-    shpool_after after = shpool_after_init(heap, slots);
+    shpool_after after = shpool_after_init(heap, 1);
     void        *ptr   = shpool_after_malloc(&after, BYTES);
 
     if (ptr != NULL) {
@@ -56,9 +55,9 @@ static void load_script(shpool_heap heap, uint32_t slots)
     }
 }
 
-static void store_script(shpool_heap heap, uint32_t slots)
+static void store_script(shpool_heap heap)
 {
-    shpool_after after = shpool_after_init(heap, slots);
+    shpool_after after = shpool_after_init(heap, 1);
     void        *ptr   = shpool_after_malloc(&after, BYTES);
 
     if (ptr != NULL) {
@@ -72,9 +71,9 @@ static void store_script(shpool_heap heap, uint32_t slots)
     shpool_after_fini(&after);
 }
 
-static void load16_script(shpool_heap heap, uint32_t slots)
+static void load16_script(shpool_heap heap)
 {
-    shpool_after after = shpool_after_init(heap, slots);
+    shpool_after after = shpool_after_init(heap, 1);
     void        *ptr   = shpool_after_malloc(&after, BYTES);
 
     if (ptr != NULL) {
@@ -87,33 +86,8 @@ static void load16_script(shpool_heap heap, uint32_t slots)
     simt_copy16_wait(0); /* else a copy that was forgotten would be reported */
 }
 
-static void small_loads_and_other(shpool_heap heap)
-{
-    if (simt_thread_rank() == 0) {
-        load16_script(heap, 1);
-    } else {
-        other_owner(heap);
-    }
-}
-static void loads_and_other(shpool_heap heap)
-{
-    if (simt_thread_rank() == 0) {
-        load_script(heap, 1);
-    } else {
-        other_owner(heap);
-    }
-}
-static void stores_and_other(shpool_heap heap)
-{
-    if (simt_thread_rank() == 0) {
-        store_script(heap, 1);
-    } else {
-        other_owner(heap);
-    }
-}
-
 /* Thread 1 reads what thread 0 made, and thread 2 wants the memory. */
-static void tile_and_other(shpool_heap heap)
+static void tile_script(shpool_heap heap)
 {
     simt_addr    box   = mbar_of(2);
     shpool_after after = shpool_after_init(heap, (simt_thread_rank() == 0) ? 1u : 0u);
@@ -133,7 +107,7 @@ static void tile_and_other(shpool_heap heap)
 
         simt_mbar_wait(mbar_of(0), 0);
         at = simt_load32(box);
-        HEAP_EXPECT(&t.model, (at == 0) || (simt_load32(at) == 9));
+        EXPECT((at == 0) || (simt_load32(at) == 9));
         simt_mbar_arrive(mbar_of(1));
     } else {
         other_owner(heap);
@@ -141,92 +115,64 @@ static void tile_and_other(shpool_heap heap)
     shpool_after_fini(&after);
 }
 
-/* ---- one exploration ---- */
+/* ---- explorations ---- */
 
-static void (*script)(shpool_heap heap);
+static void (*script)(shpool_heap heap); /* of thread 0, or of all three */
 static uint32_t both; /* schedules in which the first and the second had a block */
 
-static void kernel(void *arg)
+static void script_kernel(shpool_heap heap)
 {
-    shpool_heap heap = trial_init((trial *)arg);
-
     if (simt_thread_rank() == 0) {
         simt_mbar_init(mbar_of(0), 1);
         simt_mbar_init(mbar_of(1), 1);
     }
     simt_barrier();
-    script(heap);
-    trial_expect_fresh((trial *)arg, heap);
+    if ((script == tile_script) || (simt_thread_rank() == 0)) {
+        script(heap);
+    } else {
+        other_owner(heap);
+    }
 }
 
-static void before(void *arg)
+static void add_mbars(void)
 {
-    (void)arg;
-    heap_model_reset(&t.model);
+    t.launch.dynamic_bytes += 8u + 8u * 3u;
+}
+
+static void before(void)
+{
     memset(sink, 0, sizeof(sink));
-    copied = 0;
-    reused = 0;
+    copied = reused = 0;
 }
 
-static int after_each(void *arg)
+static void after_each(void)
 {
-    (void)arg;
-    if ((script == stores_and_other) && copied) {
-        HEAP_EXPECT(&t.model, (sink[0] == 5) && (sink[BYTES / 4u - 1u] == 6));
+    if ((script == store_script) && copied) {
+        EXPECT((sink[0] == 5) && (sink[BYTES / 4u - 1u] == 6));
     }
     both += copied && reused;
-    return t.model.faults != 0;
 }
 
-static void explore(uint32_t threads, uint32_t preemptions, void (*body)(shpool_heap heap))
+static void expect_both(void)
 {
-    const simt_hooks        hooks = { before, after_each };
-    const simt_bounds       bounds = { .preemptions = preemptions + (heap_long() != 0) };
-    const shpool_allocator *bitmap = NULL;
-
-    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
-        skip(); /* --enable-allocators left it out */
-    }
-    trial_open(&t, bitmap, "", threads, 16u * GRANULES, 16);
-    t.launch.dynamic_bytes += 8u + 8u * 3u;
-    script = body;
-    both   = 0;
-    if (simt_explore(&t.launch, &bounds, &hooks, kernel, &t, &t.result) != SHPOOL_OK) {
-        fail_msg("%s; %s", t.model.text, t.result.text);
-    }
-    print_message("             %llu schedules, %u with a second owner\n", t.result.schedules,
-                  both);
-    assert_true(t.result.complete);
     assert_true(both > 10);
-    trial_close(&t);
 }
 
-static int fill_source(void **state)
+static void explore(uint32_t threads, uint32_t preemptions, void (*of)(shpool_heap heap))
 {
+    const scene s = { .body = script_kernel, .only = "bitmap", .threads = { threads },
+                      .each = 16u * GRANULES, .tune = add_mbars, .before = before,
+                      .after = after_each, .expect = expect_both };
+
     for (uint32_t i = 0; i < BYTES / 4u; i++) {
         source[i] = 0x51000000u + i;
     }
-    return 0;
+    script = of;
+    both   = 0;
+    explore_scene(&s, preemptions + (heap_long() != 0));
 }
 
-UNIT_TEST(test_copies_into_a_block_that_is_given_up)
-{
-    explore(2, 3, loads_and_other);
-}
-
-UNIT_TEST(test_small_copies_into_a_block_that_is_given_up)
-{
-    explore(2, 3, small_loads_and_other);
-}
-
-UNIT_TEST(test_copies_out_of_a_block_that_is_given_up)
-{
-    explore(2, 3, stores_and_other);
-}
-
-UNIT_TEST(test_a_reader_of_a_block_that_is_given_up)
-{
-    explore(3, 1, tile_and_other);
-}
-
-UNIT_GROUP(fill_source, NULL)
+UNIT_TEST(test_copies_into_a_block_that_is_given_up) { explore(2, 3, load_script); }
+UNIT_TEST(test_small_copies_into_a_block_that_is_given_up) { explore(2, 3, load16_script); }
+UNIT_TEST(test_copies_out_of_a_block_that_is_given_up) { explore(2, 3, store_script); }
+UNIT_TEST(test_a_reader_of_a_block_that_is_given_up) { explore(3, 1, tile_script); }

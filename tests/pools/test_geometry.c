@@ -5,45 +5,29 @@
  * byte is not shared.
  *
  * Plans of several requests: all of them succeed in each pool, in whatever order. */
-#include "heap_trial.h"
+#include "scene.h"
 
-static trial t;
-
-static void geometry_kernel(void *arg)
+static void geometry_kernel(shpool_heap heap)
 {
-    trial      *p    = (trial *)arg;
-    shpool_heap heap = trial_init(p);
-    uint32_t    own  = simt_thread_rank() / p->pool.threads_per_pool;
-    uint32_t    skip = (0u - simt_dynamic_base()) % p->pool.alignment;
-    heap_slot   all;
+    uint32_t  own  = simt_thread_rank() / t.pool.threads_per_pool;
+    uint32_t  skip = (0u - simt_dynamic_base()) % t.pool.alignment;
+    heap_slot all;
 
-    HEAP_EXPECT(&p->model, heap.view.base == simt_dynamic_base() + skip + p->pool.area_bytes +
-                                                 own * p->pool.pool_bytes);
-    HEAP_EXPECT(&p->model, heap.view.bytes == p->pool.pool_bytes);
-    HEAP_EXPECT(&p->model, heap.view.base % p->pool.alignment == 0);
+    EXPECT(heap.view.base == simt_dynamic_base() + skip + t.pool.area_bytes +
+                                 own * t.pool.pool_bytes);
+    EXPECT(heap.view.bytes == t.pool.pool_bytes);
+    EXPECT(heap.view.base % t.pool.alignment == 0);
     if (trial_leads(heap)) {
-        HEAP_EXPECT(&p->model, shpool_largest(heap) == p->pool.largest);
-        HEAP_EXPECT(&p->model, shpool_malloc(heap, (size_t)p->pool.largest + 1u) == NULL);
-        if (p->number == 0) {
-            HEAP_EXPECT(&p->model, trial_malloc(p, heap, &all, p->pool.largest, 16, own));
-        } else {
-            HEAP_EXPECT(&p->model, trial_malloc(p, heap, &all, p->pool.largest,
-                                                p->pool.alignment, own));
-        }
-        simt_global_add32(&p->steps, 1);
+        EXPECT(shpool_largest(heap) == t.pool.largest);
+        EXPECT(shpool_malloc(heap, (size_t)t.pool.largest + 1u) == NULL);
+        EXPECT(get_aligned(heap, &all, t.pool.largest, (t.number == 0) ? 16u : t.pool.alignment,
+                           own));
+        simt_global_add32(&t.steps, 1);
     }
     simt_barrier(); /* every pool is full */
     if (trial_leads(heap)) {
-        trial_free(p, heap, &all);
+        put(heap, &all);
     }
-    trial_expect_fresh(p, heap);
-    shpool_fini(heap);
-}
-
-static uint32_t next_random(uint32_t *seed)
-{
-    *seed = *seed * 1664525u + 1013904223u;
-    return *seed >> 8;
 }
 
 /* A random shape for this allocator; 0 if no block can have it. */
@@ -51,16 +35,16 @@ static int open_random(const shpool_allocator *allocator, uint32_t *seed)
 {
     static const uint32_t statics[] = { 0, 4, 8, 16, 120, 128, 1000, 1024, 1040 };
 
-    shpool_config want = { .block_threads = 1 + next_random(seed) % 70 };
-    uint32_t      bytes = 1 + next_random(seed) % (1u << (6 + next_random(seed) % 10));
+    shpool_config want  = { .block_threads = 1 + heap_random(seed) % 70 };
+    uint32_t      bytes = 1 + heap_random(seed) % (1u << (6 + heap_random(seed) % 10));
 
-    if (next_random(seed) % 32 == 0) {
-        want.block_threads = 1 + next_random(seed) % SHPOOL_MAX_THREADS;
+    if (heap_random(seed) % 32 == 0) {
+        want.block_threads = 1 + heap_random(seed) % SHPOOL_MAX_THREADS;
     }
-    want.threads_per_pool = next_random(seed) % 50;
-    want.alignment        = (next_random(seed) % 3 == 0) ? 16u << (next_random(seed) % 7) : 16u;
-    want.flags            = (next_random(seed) % 4 == 0) ? SHPOOL_FLAG_STATS : 0u;
-    if (next_random(seed) % 2 == 0) {
+    want.threads_per_pool = heap_random(seed) % 50;
+    want.alignment        = (heap_random(seed) % 3 == 0) ? 16u << (heap_random(seed) % 7) : 16u;
+    want.flags            = (heap_random(seed) % 4 == 0) ? SHPOOL_FLAG_STATS : 0u;
+    if (heap_random(seed) % 2 == 0) {
         want.payload_bytes = bytes;
     } else {
         want.total_bytes = bytes;
@@ -71,27 +55,28 @@ static int open_random(const shpool_allocator *allocator, uint32_t *seed)
     if (shpool_simt_open(allocator->name, &want, &t.pool) != SHPOOL_OK) {
         return 0;
     }
-    t.number               = next_random(seed) % 2;
+    t.number               = heap_random(seed) % 2;
     t.launch.block[0]      = want.block_threads;
     t.launch.dynamic_bytes = t.pool.shared_bytes;
-    t.launch.static_bytes  = statics[next_random(seed) % (sizeof(statics) / sizeof(statics[0]))];
-    t.launch.from_zero     = next_random(seed) % 2;
+    t.launch.static_bytes  = statics[heap_random(seed) % (sizeof(statics) / sizeof(statics[0]))];
+    t.launch.from_zero     = heap_random(seed) % 2;
     t.launch.seed          = *seed;
     return 1;
 }
 
 UNIT_TEST(test_plans_are_what_kernels_find)
 {
-    const char *more   = getenv("LIBSHPOOL_TEST_LONG");
-    unsigned    rounds = (more != NULL) ? 20000 : 1500; /* of each allocator */
-    uint32_t    seed   = 7;
+    static const scene s      = { .body = geometry_kernel };
+    const unsigned     rounds = heap_long() ? 20000 : 1500; /* of each allocator */
+    uint32_t           seed   = 7;
 
+    now = &s;
     FOR_EACH_POOL(allocator) {
         unsigned ran = 0;
 
         for (unsigned round = 0; round < rounds; round++) {
             if (open_random(allocator, &seed)) {
-                trial_run(&t, geometry_kernel);
+                trial_run(&t, scene_kernel);
                 assert_int_equal(t.steps, t.pool.pools);
                 trial_close(&t);
                 ran++;
@@ -134,23 +119,20 @@ static struct {
 } held;
 
 /* The threads of a pool make its requests, whichever of them is first. */
-static void hold_kernel(void *arg)
+static void hold_kernel(shpool_heap heap)
 {
-    trial      *p    = (trial *)arg;
-    shpool_heap heap = trial_init(p);
-    uint32_t    own  = simt_thread_rank() / p->pool.threads_per_pool;
-    uint32_t    i;
+    uint32_t own = simt_thread_rank() / t.pool.threads_per_pool;
+    uint32_t i;
 
     while ((i = simt_global_add32(&held.next[own], 1)) < held.count) {
         const shpool_request *one = &held.order[i];
         heap_slot             slot;
 
-        if (!trial_malloc(p, heap, &slot, one->bytes, (one->alignment != 0) ? one->alignment : 16u,
-                          i)) {
+        if (!get_aligned(heap, &slot, one->bytes, (one->alignment != 0) ? one->alignment : 16u,
+                         i)) {
             simt_global_add32(&held.refused, 1);
         }
     }
-    shpool_fini(heap);
 }
 
 /* The requests as listed, the other way round, or shuffled. */
@@ -165,7 +147,7 @@ static void put_in_order(const shpool_request *requests, uint32_t n, uint32_t se
         }
     }
     for (uint32_t i = held.count; (i > 1) && (seed > 0); i--) {
-        uint32_t       k    = (seed == 1) ? held.count - i : next_random(&random) % i;
+        uint32_t       k    = (seed == 1) ? held.count - i : heap_random(&random) % i;
         shpool_request last = held.order[i - 1];
 
         if ((seed > 1) || (k < i - 1)) {
@@ -179,19 +161,17 @@ static void put_in_order(const shpool_request *requests, uint32_t n, uint32_t se
 static uint32_t refused_of(const shpool_allocator *allocator, const shpool_config *want,
                            const shpool_request *requests, uint32_t n)
 {
+    static const scene s = { .body = hold_kernel, .leaves = 1 };
+
+    now          = &s;
     held.refused = 0;
     for (uint32_t seed = 0; seed < 6; seed++) {
-        memset(&t, 0, sizeof(t));
-        t.allocator = allocator;
-        heap_model_reset(&t.model);
-        assert_int_equal(shpool_simt_open(allocator->name, want, &t.pool), SHPOOL_OK);
-        t.launch.block[0]      = want->block_threads;
-        t.launch.dynamic_bytes = t.pool.shared_bytes;
+        trial_open_as(&t, allocator, "", want);
         t.launch.seed          = seed;
         t.launch.switch_period = seed % 3u;
         put_in_order(requests, n, seed);
         memset(held.next, 0, sizeof(held.next));
-        trial_run(&t, hold_kernel);
+        trial_run(&t, scene_kernel);
         trial_close(&t);
     }
     return held.refused;

@@ -1,208 +1,154 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* heap.h on the executor: opening pools, where they may lie, and when heaps must be empty. */
-#include "heap_trial.h"
-
-static trial t;
+#include "scene.h"
 
 /* Everything that asks for memory gets NULL, and nothing faults. */
-static void expect_empty(trial *p, shpool_heap heap)
+static void empty_body(shpool_heap heap)
 {
     static char word[8];
 
-    HEAP_EXPECT(&p->model, shpool_malloc(heap, 1) == NULL);
-    HEAP_EXPECT(&p->model, shpool_malloc_at(heap, 1, 3) == NULL);
-    HEAP_EXPECT(&p->model, shpool_malloc_shared(heap, 1) == NULL);
-    HEAP_EXPECT(&p->model, shpool_calloc(heap, 1, 1) == NULL);
-    HEAP_EXPECT(&p->model, shpool_aligned_malloc(heap, 16, 1) == NULL);
-    HEAP_EXPECT(&p->model, shpool_realloc(heap, NULL, 1) == NULL);
-    HEAP_EXPECT(&p->model, shpool_largest(heap) == 0);
-    HEAP_EXPECT(&p->model, shpool_check(heap).broken == 0);
-    HEAP_EXPECT(&p->model, shpool_free_at(heap, NULL, 0) == SHPOOL_FREE_OK);
-    HEAP_EXPECT(&p->model, shpool_free_at(heap, word, 0) == SHPOOL_FREE_FOREIGN);
-    HEAP_EXPECT(&p->model, shpool_free_at(heap, simt_from_shared(simt_dynamic_base()), 0) ==
-                               SHPOOL_FREE_FOREIGN);
+    EXPECT(shpool_malloc(heap, 1) == NULL);
+    EXPECT(shpool_malloc_at(heap, 1, 3) == NULL);
+    EXPECT(shpool_malloc_shared(heap, 1) == NULL);
+    EXPECT(shpool_calloc(heap, 1, 1) == NULL);
+    EXPECT(shpool_aligned_malloc(heap, 16, 1) == NULL);
+    EXPECT(shpool_realloc(heap, NULL, 1) == NULL);
+    EXPECT(shpool_largest(heap) == 0);
+    EXPECT(shpool_check(heap).broken == 0);
+    EXPECT(shpool_free_at(heap, NULL, 0) == SHPOOL_FREE_OK);
+    EXPECT(shpool_free_at(heap, word, 0) == SHPOOL_FREE_FOREIGN);
+    EXPECT(shpool_free_at(heap, simt_from_shared(simt_dynamic_base()), 0) == SHPOOL_FREE_FOREIGN);
 }
 
-static void expect_works(trial *p, shpool_heap heap)
+static void expect_works(shpool_heap heap)
 {
     heap_slot slot;
 
-    if (trial_malloc(p, heap, &slot, 40, 16, simt_thread_rank())) {
-        trial_free(p, heap, &slot);
+    if (get(heap, &slot, 40, simt_thread_rank())) {
+        put(heap, &slot);
     } else { /* a pool of one allocation may be in another thread's hands */
-        HEAP_EXPECT(&p->model, p->pool.scope != SHPOOL_SCOPE_THREAD);
+        EXPECT(t.pool.scope != SHPOOL_SCOPE_THREAD);
     }
-    trial_expect_fresh(p, heap);
-}
-
-static void empty_kernel(void *arg)
-{
-    trial      *p    = (trial *)arg;
-    shpool_heap heap = trial_init(p);
-
-    expect_empty(p, heap);
-    shpool_fini(heap);
+    trial_expect_fresh(&t, heap);
 }
 
 /* ---- heaps that must be empty ---- */
 
-UNIT_TEST(test_null_never_hands_out_anything)
+static void add_memory(void)
 {
-    for (size_t i = 0; i < shpool_allocator_count(); i++) {
-        const shpool_allocator *allocator = shpool_allocator_get(i);
-
-        if ((allocator->caps & SHPOOL_CAP_NONE) != 0) {
-            trial_open(&t, allocator, "", 33, 64, 16);
-            t.launch.dynamic_bytes = 64;
-            trial_run(&t, empty_kernel);
-            assert_int_equal(t.model.faults, 0);
-            trial_close(&t);
-        }
-    }
+    t.launch.dynamic_bytes += 1024;
 }
+
+static int has_nothing(const shpool_allocator *allocator)
+{
+    return !serves(allocator);
+}
+
+SCENE(test_null_never_hands_out_anything, empty_body, .takes = has_nothing, .threads = { 33 },
+      .each = 64, .tune = add_memory)
 
 UNIT_TEST(test_zeroed_pool_gives_empty_heaps)
 {
+    static const scene s = { .body = empty_body };
+
+    now = &s;
     memset(&t, 0, sizeof(t));
     heap_model_reset(&t.model);
     t.allocator            = shpool_allocator_get(0);
     t.launch.block[0]      = 7;
     t.launch.dynamic_bytes = 512;
-    trial_run(&t, empty_kernel);
-    assert_int_equal(t.model.faults, 0);
+    trial_run(&t, scene_kernel);
 }
 
 static void misaligned_kernel(void *arg)
 {
-    trial      *p    = (trial *)arg;
-    shpool_heap heap = shpool_init(&p->pool, simt_from_shared(simt_dynamic_base() +
-                                                              (uint32_t)p->number));
+    shpool_heap heap = shpool_init(&t.pool, simt_from_shared(simt_dynamic_base() +
+                                                             (uint32_t)t.number));
 
-    expect_empty(p, heap);
+    empty_body(heap);
     shpool_fini(heap);
-}
-
-/* The reason is in the report, once a block; the detail has `text`. */
-static void assert_refused(simt_kernel kernel, shpool_status reason, const char *text)
-{
-    t.launch.grid[0] = 3;
-    trial_run(&t, kernel);
-    assert_int_equal(t.report.status, reason);
-    assert_int_equal(shpool_simt_report(&t.pool, &t.report), SHPOOL_OK);
-    assert_non_null(strstr(shpool_last_error(), "empty heap in 3 blocks: "));
-    assert_non_null(strstr(shpool_last_error(), text));
-    assert_int_equal(t.report.empty, 3);
-    assert_int_equal(t.report.blocks, 0);
-    trial_close(&t);
-}
-
-UNIT_TEST(test_misaligned_base_gives_empty_heaps)
-{
-    FOR_EACH_POOL(allocator) {
-        trial_open(&t, allocator, ":stats=1", 4, 400, 128);
-        t.launch.dynamic_bytes += 1024;
-        t.number = 8;
-        assert_refused(misaligned_kernel, SHPOOL_ERR_ALIGNMENT, "0x408 in shared memory, which is "
-                       "not a multiple of 16");
-        trial_open(&t, allocator, ":stats=1", 4, 400, 16);
-        t.launch.dynamic_bytes += 1024;
-        t.number = 4;
-        assert_refused(misaligned_kernel, SHPOOL_ERR_ALIGNMENT, "base is at 0x404 in");
-    }
-}
-
-static void assert_bytes_refused(uint32_t bytes)
-{
-    char text[128];
-
-    snprintf(text, sizeof(text), "has %u bytes of shared memory from the pool's base on, the pool "
-             "needs %u;", bytes, t.pool.shared_bytes);
-    assert_refused(empty_kernel, SHPOOL_ERR_LAUNCH, text);
-}
-
-UNIT_TEST(test_too_little_dynamic_memory_gives_empty_heaps)
-{
-    FOR_EACH_POOL(allocator) {
-        trial_open(&t, allocator, ":stats=1", 4, 400, 16);
-        t.launch.dynamic_bytes -= 4;
-        assert_bytes_refused(t.launch.dynamic_bytes);
-    }
-}
-
-/* Its base is where shared memory ends, as on the GPU. */
-UNIT_TEST(test_no_dynamic_memory_gives_empty_heaps)
-{
-    FOR_EACH_POOL(allocator) {
-        trial_open(&t, allocator, ":stats=1", 4, 400, 16);
-        t.launch.dynamic_bytes = 0;
-        assert_bytes_refused(0);
-        trial_open(&t, allocator, ":stats=1", 4, 400, 16);
-        t.launch.dynamic_bytes = 0;
-        t.launch.static_bytes  = 64;
-        assert_bytes_refused(0);
-    }
-}
-
-UNIT_TEST(test_more_threads_than_planned_give_empty_heaps)
-{
-    FOR_EACH_POOL(allocator) {
-        trial_open(&t, allocator, ":stats=1", 4, 400, 16);
-        t.launch.block[0] = 5;
-        assert_refused(empty_kernel, SHPOOL_ERR_LAUNCH,
-                       "the launch has 5 threads in a block, the pool is planned for 4;");
-    }
 }
 
 static void host_base_kernel(void *arg)
 {
-    trial      *p = (trial *)arg;
     static char elsewhere[4096] __attribute__((aligned(1024)));
-    shpool_heap heap = shpool_init(&p->pool, elsewhere);
+    shpool_heap heap = shpool_init(&t.pool, elsewhere);
 
-    expect_empty(p, heap);
+    empty_body(heap);
     shpool_fini(heap);
 }
 
-UNIT_TEST(test_base_outside_shared_memory_gives_empty_heaps)
+static void misalign_by_8(void) { add_memory(); t.number = 8; }
+static void misalign_by_4(void) { add_memory(); t.number = 4; }
+static void drop_a_word(void) { t.launch.dynamic_bytes -= 4; }
+static void drop_all(void) { t.launch.dynamic_bytes = 0; }
+static void drop_all_behind_static(void) { drop_all(); t.launch.static_bytes = 64; }
+static void add_a_thread(void) { t.launch.block[0]++; }
+
+/* A launch that the pool is not for. */
+static const struct refusal {
+    simt_kernel kernel; /* NULL: all is as it should be but the launch */
+    void        (*tune)(void);
+    uint32_t      alignment;
+    shpool_status reason;
+    const char   *text; /* of the detail; %u: the bytes that the launch has, and the pool needs */
+} refusals[] = {
+    { misaligned_kernel, misalign_by_8, 128, SHPOOL_ERR_ALIGNMENT,
+      "0x408 in shared memory, which is not a multiple of 16" },
+    { misaligned_kernel, misalign_by_4, 16, SHPOOL_ERR_ALIGNMENT, "base is at 0x404 in" },
+#define TOO_LITTLE "has %u bytes of shared memory from the pool's base on, the pool needs %u;"
+    { NULL, drop_a_word, 16, SHPOOL_ERR_LAUNCH, TOO_LITTLE },
+    { NULL, drop_all, 16, SHPOOL_ERR_LAUNCH, TOO_LITTLE }, /* the base is where it all ends */
+    { NULL, drop_all_behind_static, 16, SHPOOL_ERR_LAUNCH, TOO_LITTLE },
+    { NULL, add_a_thread, 16, SHPOOL_ERR_LAUNCH,
+      "the launch has 5 threads in a block, the pool is planned for 4;" },
+    { host_base_kernel, NULL, 16, SHPOOL_ERR_INVALID, "base is not in shared memory" },
+};
+
+static const struct refusal *refused;
+
+/* The reason is in the report, once a block. */
+static void expect_refusal(void)
 {
-    FOR_EACH_POOL(allocator) {
-        trial_open(&t, allocator, ":stats=1", 4, 400, 16);
-        assert_refused(host_base_kernel, SHPOOL_ERR_INVALID, "base is not in shared memory");
+    char text[128];
+
+    (void)snprintf(text, sizeof(text), refused->text, t.launch.dynamic_bytes, t.pool.shared_bytes);
+    assert_int_equal(t.report.status, refused->reason);
+    assert_int_equal(shpool_simt_report(&t.pool, &t.report), SHPOOL_OK);
+    assert_non_null(strstr(shpool_last_error(), "empty heap in 3 blocks: "));
+    assert_non_null(strstr(shpool_last_error(), text));
+}
+
+UNIT_TEST(test_launches_that_give_empty_heaps)
+{
+    for (refused = refusals; refused < refusals + sizeof(refusals) / sizeof(refusals[0]);
+         refused++) {
+        const scene s = { .body = empty_body, .kernel = refused->kernel,
+                          .options = { ":stats=1" }, .threads = { 4 }, .blocks = 3, .each = 400,
+                          .alignments = { refused->alignment }, .tune = refused->tune,
+                          .report = "empty 3, blocks 0", .expect = expect_refusal };
+
+        run_scene(&s);
     }
 }
 
 /* ---- where pools may lie ---- */
 
-static void works_kernel(void *arg)
+static void drop_threads(void)
 {
-    trial      *p    = (trial *)arg;
-    shpool_heap heap = trial_init(p);
-
-    expect_works(p, heap);
-    shpool_fini(heap);
+    t.launch.block[0] = 5;
 }
 
-UNIT_TEST(test_fewer_threads_than_planned_work)
-{
-    FOR_EACH_POOL(allocator) {
-        trial_open(&t, allocator, ":stats=1", 8, 400, 16);
-        t.launch.block[0] = 5;
-        trial_run(&t, works_kernel);
-        assert_int_equal(t.report.status, SHPOOL_OK);
-        assert_int_equal(t.report.blocks, 1);
-        assert_int_equal(t.report.empty, 0);
-        trial_close(&t);
-    }
-}
+SCENE(test_fewer_threads_than_planned_work, expect_works, .options = { ":stats=1" },
+      .threads = { 8 }, .each = 400, .tune = drop_threads, .report = "blocks 1, empty 0")
 
 static shpool_pool second;
 
 /* user's array | first pool | user's array | second pool, of another allocator */
 static void two_pools_kernel(void *arg)
 {
-    trial      *p      = (trial *)arg;
     simt_addr   base   = simt_dynamic_base();
-    uint32_t    offset = 64u + p->pool.shared_bytes;
+    uint32_t    offset = 64u + t.pool.shared_bytes;
     uint32_t    rank   = simt_thread_rank();
     heap_slot   user   = { (unsigned char *)simt_from_shared(base + 4u * rank), 4, rank };
     heap_slot   other  = { (unsigned char *)simt_from_shared(base + offset + 4u * rank), 4, ~rank };
@@ -213,27 +159,27 @@ static void two_pools_kernel(void *arg)
 
     heap_fill(&user);
     heap_fill(&other);
-    one = shpool_init(&p->pool, simt_from_shared(base + 64u));
+    one = shpool_init(&t.pool, simt_from_shared(base + 64u));
     two = shpool_init(&second, simt_from_shared(base + offset + 64u));
     for (uint32_t i = 0; i < 10; i++) {
-        int have_a = trial_malloc(p, one, &a, 16u + i, 16, 3u * i);
-        int have_b = trial_malloc(p, two, &b, 40u + i, 16, 5u * i);
+        int have_a = get(one, &a, 16u + i, 3u * i);
+        int have_b = get(two, &b, 40u + i, 5u * i);
 
-        HEAP_EXPECT(&p->model, have_a && have_b);
+        EXPECT(have_a && have_b);
         if (have_a) {
-            HEAP_EXPECT(&p->model, shpool_free_at(two, a.at, 0) == SHPOOL_FREE_FOREIGN);
-            trial_free(p, one, &a);
+            EXPECT(shpool_free_at(two, a.at, 0) == SHPOOL_FREE_FOREIGN);
+            put(one, &a);
         }
         if (have_b) {
-            HEAP_EXPECT(&p->model, shpool_free_at(one, b.at, 0) == SHPOOL_FREE_FOREIGN);
-            trial_free(p, two, &b);
+            EXPECT(shpool_free_at(one, b.at, 0) == SHPOOL_FREE_FOREIGN);
+            put(two, &b);
         }
     }
-    trial_expect_fresh(p, one);
-    HEAP_EXPECT(&p->model, shpool_check(two).broken == 0);
+    trial_expect_fresh(&t, one);
+    EXPECT(shpool_check(two).broken == 0);
     simt_barrier();
-    heap_verify(&p->model, user.at, 4, user.tag);
-    heap_verify(&p->model, other.at, 4, other.tag);
+    heap_verify(&t.model, user.at, 4, user.tag);
+    heap_verify(&t.model, other.at, 4, other.tag);
 }
 
 UNIT_TEST(test_two_pools_and_arrays_of_the_user_in_one_block)
@@ -260,106 +206,90 @@ UNIT_TEST(test_two_pools_and_arrays_of_the_user_in_one_block)
 
 static void static_array_kernel(void *arg)
 {
-    trial      *p    = (trial *)arg;
-    uint32_t    room = (p->pool.shared_bytes + 1023u) & ~1023u;
-    shpool_heap heap = shpool_init(&p->pool, simt_from_shared(simt_dynamic_base() - room));
+    uint32_t    room = (t.pool.shared_bytes + 1023u) & ~1023u;
+    shpool_heap heap = shpool_init(&t.pool, simt_from_shared(simt_dynamic_base() - room));
     void       *ptr  = shpool_malloc(heap, 16);
 
-    HEAP_EXPECT(&p->model, (ptr != NULL) && (simt_to_shared(ptr) < simt_dynamic_base()));
+    EXPECT((ptr != NULL) && (simt_to_shared(ptr) < simt_dynamic_base()));
     simt_barrier();
-    HEAP_EXPECT(&p->model, shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_OK);
+    EXPECT(shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_OK);
     simt_barrier();
-    HEAP_EXPECT(&p->model, !trial_leads(heap) || (shpool_largest(heap) == p->pool.largest));
+    EXPECT(!trial_leads(heap) || (shpool_largest(heap) == t.pool.largest));
 }
 
-UNIT_TEST(test_pool_in_an_array_of_the_kernel)
+static void put_in_an_array(void)
 {
-    FOR_EACH_POOL(allocator) {
-        trial_open(&t, allocator, "", 4, 400, 16);
-        t.launch.dynamic_bytes = 0;
-        t.launch.static_bytes  = (t.pool.shared_bytes + 1023u) & ~1023u;
-        trial_run(&t, static_array_kernel);
-        assert_int_equal(t.model.faults, 0);
-        trial_close(&t);
-    }
+    t.launch.dynamic_bytes = 0;
+    t.launch.static_bytes  = (t.pool.shared_bytes + 1023u) & ~1023u;
 }
+
+SCENE(test_pool_in_an_array_of_the_kernel, NULL, .kernel = static_array_kernel, .threads = { 4 },
+      .each = 400, .tune = put_in_an_array)
 
 /* Twice over the same memory; the first time everything leaks. */
-static void again_kernel(void *arg)
+static void again_kernel(shpool_heap heap)
 {
-    trial      *p    = (trial *)arg;
-    shpool_heap heap = trial_init(p);
-
     for (uint32_t i = 0; i < 3; i++) {
         void *ptr = shpool_malloc(heap, 24u + 16u * i);
 
-        HEAP_EXPECT(&p->model, ptr != NULL);
-        heap = trial_init(p);
-        expect_works(p, heap);
+        EXPECT(ptr != NULL);
+        heap = trial_init(&t);
+        expect_works(heap);
         if (ptr != NULL) { /* the new pool knows nothing of it */
-            HEAP_EXPECT(&p->model, shpool_free_at(heap, ptr, 0) != SHPOOL_FREE_OK);
+            EXPECT(shpool_free_at(heap, ptr, 0) != SHPOOL_FREE_OK);
         }
         simt_barrier();
     }
-    shpool_fini(heap);
 }
 
-UNIT_TEST(test_init_again_starts_afresh)
-{
-    FOR_EACH_POOL(allocator) {
-        for (uint32_t period = 0; period < 6; period++) {
-            trial_open(&t, allocator, ":check=1", 6, 1200, 16);
-            t.launch.switch_period = period;
-            trial_run(&t, again_kernel);
-            assert_int_equal(t.report.bad_frees, 18);
-            assert_int_equal(t.report.corrupt, 0);
-            trial_close(&t);
-        }
-    }
-}
+SCENE(test_init_again_starts_afresh, again_kernel, .options = { ":check=1" }, .threads = { 6 },
+      .each = 1200, .seeds = 6, .periods = 6, .leaves = 1, .report = "bad_frees 18, corrupt 0")
 
 static void sub_pool_kernel(void *arg)
 {
-    trial      *p    = (trial *)arg;
     simt_addr   base = simt_dynamic_base() + 1024u;
-    shpool_heap heap = shpool_init_bytes(&p->pool, simt_from_shared(base + 16u),
-                                         (uint32_t)p->number);
+    shpool_heap heap = shpool_init_bytes(&t.pool, simt_from_shared(base + 16u), (uint32_t)t.number);
 
     if (heap.view.bytes == 0) {
-        expect_empty(p, heap);
+        empty_body(heap);
         return;
     }
-    HEAP_EXPECT(&p->model, (heap.view.base % 64u == 0) && (heap.view.base >= base + 16u) &&
-                               (heap.view.base + heap.view.bytes <= base + 16u + p->number));
-    simt_global_add32(&p->steps, 1);
+    EXPECT((heap.view.base % 64u == 0) && (heap.view.base >= base + 16u) &&
+                               (heap.view.base + heap.view.bytes <= base + 16u + t.number));
+    simt_global_add32(&t.steps, 1);
     simt_barrier();
     if (heap.view.base == base + 64u && simt_thread_rank() == 0) {
         size_t    most = shpool_largest(heap);
         heap_slot slot;
 
-        HEAP_EXPECT(&p->model, most > 0);
-        HEAP_EXPECT(&p->model, trial_malloc(p, heap, &slot, most, 16, 1));
-        HEAP_EXPECT(&p->model, shpool_malloc(heap, 1) == NULL);
-        trial_free(p, heap, &slot);
-        HEAP_EXPECT(&p->model, shpool_largest(heap) == most);
-        HEAP_EXPECT(&p->model, shpool_check(heap).broken == 0);
+        EXPECT(most > 0);
+        EXPECT(get(heap, &slot, most, 1));
+        EXPECT(shpool_malloc(heap, 1) == NULL);
+        put(heap, &slot);
+        EXPECT(shpool_largest(heap) == most);
+        EXPECT(shpool_check(heap).broken == 0);
     }
+}
+
+static void make_room(void)
+{
+    t.launch.dynamic_bytes = 1024u + 6016u;
+}
+
+static void expect_all_or_none(void)
+{
+    assert_true((t.steps == 0) || (t.steps == 4));
+    assert_true((t.number < 2000) || ((t.steps == 4) == has_pool(t.allocator)));
 }
 
 UNIT_TEST(test_init_bytes_makes_pools_of_what_it_is_given)
 {
-    for (size_t i = 0; i < shpool_allocator_count(); i++) {
-        const shpool_allocator *allocator = shpool_allocator_get(i);
+    for (uint32_t bytes = 0; bytes < 6000; bytes += 1u + bytes / 2u) {
+        const scene s = { .kernel = sub_pool_kernel, .takes = every, .threads = { 4 },
+                          .each = 400, .alignments = { 64 }, .number = bytes, .tune = make_room,
+                          .expect = expect_all_or_none };
 
-        for (uint32_t bytes = 0; bytes < 6000; bytes += 1u + bytes / 2u) {
-            trial_open(&t, allocator, "", 4, 400, 64);
-            t.launch.dynamic_bytes = 1024u + 6016u;
-            t.number               = bytes;
-            trial_run(&t, sub_pool_kernel);
-            assert_true((t.steps == 0) || (t.steps == 4));
-            assert_true((bytes < 2000) || ((t.steps == 4) == has_pool(allocator)));
-            trial_close(&t);
-        }
+        run_scene(&s);
     }
 }
 
@@ -367,69 +297,52 @@ UNIT_TEST(test_init_bytes_makes_pools_of_what_it_is_given)
 
 /* Pools inside an allocation of another pool; all threads work in them, each frees what another of
  * its group allocated. */
-static void nested_kernel(void *arg)
+static void nested_kernel(shpool_heap outer)
 {
-    trial      *p     = (trial *)arg;
-    shpool_heap outer = trial_init(p);
     uint32_t    rank  = simt_thread_rank();
-    uint32_t    first = rank / p->pool.threads_per_pool * p->pool.threads_per_pool;
-    uint32_t    group = p->pool.threads_per_pool;
+    uint32_t    first = rank / t.pool.threads_per_pool * t.pool.threads_per_pool;
+    uint32_t    group = t.pool.threads_per_pool;
     shpool_heap heap;
 
     group = (simt_block_threads() - first < group) ? simt_block_threads() - first : group;
     if (rank == 0) {
-        p->box[0].at = (unsigned char *)shpool_malloc(outer, NESTED_BYTES);
-        HEAP_EXPECT(&p->model, p->box[0].at != NULL);
+        t.box[0].at = (unsigned char *)shpool_malloc(outer, NESTED_BYTES);
+        EXPECT(t.box[0].at != NULL);
     }
     simt_barrier();
-    heap = shpool_init_bytes(&p->pool, p->box[0].at, NESTED_BYTES);
-    HEAP_EXPECT(&p->model, heap.view.bytes != 0);
+    heap = shpool_init_bytes(&t.pool, t.box[0].at, NESTED_BYTES);
+    EXPECT(heap.view.bytes != 0);
     for (uint32_t round = 0; round < 6; round++) {
         uint32_t  partner = first + (rank - first + round) % group;
         heap_slot mine;
-        uint32_t  got = (uint32_t)trial_malloc(p, heap, &mine, 1 + (rank * 7 + round * 13) % 60, 16,
-                                               rank);
+        uint32_t  got     = (uint32_t)get(heap, &mine, 1 + (rank * 7 + round * 13) % 60, rank);
 
-        HEAP_EXPECT(&p->model, got);
+        EXPECT(got);
         simt_barrier();
-        p->box[rank + 1] = mine;
+        t.box[rank + 1] = mine;
         simt_barrier();
-        trial_free(p, heap, &p->box[partner + 1]);
+        put(heap, &t.box[partner + 1]);
     }
     simt_barrier();
     if (trial_leads(heap)) {
         shpool_walk walk = shpool_check(heap);
 
-        HEAP_EXPECT(&p->model, (walk.broken == 0) && (walk.live == 0));
+        EXPECT((walk.broken == 0) && (walk.live == 0));
     }
     simt_barrier();
     if (rank == 0) {
-        HEAP_EXPECT(&p->model, shpool_free_at(outer, p->box[0].at, 0) == SHPOOL_FREE_OK);
-    }
-    trial_expect_fresh(p, outer);
-}
-
-UNIT_TEST(test_pools_inside_an_allocation)
-{
-    FOR_EACH_POOL(allocator) {
-        for (uint32_t period = 0; period < 6; period++) {
-            trial_open(&t, allocator, "", 8, 3u * NESTED_BYTES, 16);
-            t.launch.switch_period = period;
-            t.launch.seed          = period;
-            trial_run(&t, nested_kernel);
-            trial_close(&t);
-        }
+        EXPECT(shpool_free_at(outer, t.box[0].at, 0) == SHPOOL_FREE_OK);
     }
 }
 
-UNIT_TEST(test_init_bytes_of_a_pool_with_stats_gives_empty_heaps)
+SCENE(test_pools_inside_an_allocation, nested_kernel, .threads = { 8 }, .each = 3u * NESTED_BYTES,
+      .seeds = 6, .periods = 6)
+
+static void expect_none(void)
 {
-    FOR_EACH_POOL(allocator) {
-        trial_open(&t, allocator, ":stats=1", 4, 400, 64);
-        t.launch.dynamic_bytes = 1024u + 6000u;
-        t.number               = 4096;
-        trial_run(&t, sub_pool_kernel);
-        assert_int_equal(t.steps, 0);
-        trial_close(&t);
-    }
+    assert_int_equal(t.steps, 0);
 }
+
+SCENE(test_init_bytes_of_a_pool_with_stats_gives_empty_heaps, NULL, .kernel = sub_pool_kernel,
+      .options = { ":stats=1" }, .threads = { 4 }, .each = 400, .alignments = { 64 },
+      .number = 4096, .tune = make_room, .expect = expect_none)

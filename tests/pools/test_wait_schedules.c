@@ -31,7 +31,6 @@ static void end_turn(const shpool_turn *turn);
 #undef shpool_turn_end
 #include "wait_trial.h"
 
-static trial    t;
 static uint32_t served;
 static uint32_t given_up;
 static uint32_t ended; /* threads */
@@ -71,7 +70,7 @@ static void rest_until_an_event(uint32_t lanes)
 {
     const uint32_t rank = simt_thread_rank();
 
-    if ((lanes == 0) || (simt_lane() == shpool_first_lane(lanes))) {
+    if (is_first(lanes)) {
         simt_wait(simt_dynamic_base() + t.pool.shared_bytes, seen[rank]);
         seen[rank] = events();
     }
@@ -111,35 +110,28 @@ static void end_turn(const shpool_turn *turn)
 /* ---- who waits ---- */
 
 /* Wait for `bytes` as a group, or as a thread if lanes is 0; use them, and free them. */
-static void ask(trial *p, shpool_heap heap, uint32_t lanes, size_t bytes, uint32_t attempts)
+static void ask(shpool_heap heap, uint32_t lanes, size_t bytes, uint32_t attempts)
 {
-    const uint32_t rank  = simt_thread_rank();
-    const uint32_t leads = (lanes == 0) || (simt_lane() == shpool_first_lane(lanes));
-    const uint32_t i     = (lanes == 0) ? 0u : simt_popc(lanes & simt_mask(0, simt_lane()));
-    const uint32_t last  = (uint32_t)bytes / 4u - 1u - i;
+    const uint32_t     rank = simt_thread_rank();
+    const uint32_t     i    = (lanes == 0) ? 0u : simt_popc(lanes & simt_mask(0, simt_lane()));
+    const uint32_t     last = (uint32_t)bytes / 4u - 1u - i;
     volatile uint32_t *words;
 
     group_of_rank[rank] = lanes;
     seen[rank]          = (kind == UNTIL_AN_EVENT) ? events() : 0u;
-    words = (volatile uint32_t *)((lanes == 0)
-                                      ? shpool_malloc_wait(heap, bytes, attempts)
-                                      : shpool_malloc_wait_lanes(heap, lanes, bytes, attempts));
-    EXPECT(p, (words != NULL) || (attempts != FOR_EVER));
+    words               = (volatile uint32_t *)wait_for(heap, lanes, bytes, attempts);
+    EXPECT((words != NULL) || (attempts != FOR_EVER));
     if (words != NULL) {
         words[i]    = rank;
         words[last] = rank;
-        if ((false_events != 0) && leads) {
+        if ((false_events != 0) && is_first(lanes)) {
             note_event();
         }
         let_others_run(32);
-        EXPECT(p, (words[i] == rank) && (words[last] == rank));
-        if (lanes == 0) {
-            shpool_free(heap, (void *)words);
-        } else {
-            shpool_free_lanes(heap, lanes, (void *)words);
-        }
+        EXPECT((words[i] == rank) && (words[last] == rank));
+        give(heap, lanes, (void *)words);
     }
-    if (leads) {
+    if (is_first(lanes)) {
         simt_global_add32((words != NULL) ? &served : &given_up, 1);
         note_event();
     }
@@ -153,64 +145,55 @@ typedef struct asker {
     uint32_t attempts;
 } asker;
 
-typedef struct scene {
-    const char *name;
-    uint32_t    threads;
-    asker       of[4];
-} scene;
+static const asker *askers; /* one for each thread */
 
-static const scene *now;
-
-/* No barriers after the first: orders of arrival would multiply the schedules. */
-static void scene_kernel(void *arg)
+static void ask_kernel(shpool_heap heap)
 {
-    trial       *p    = (trial *)arg;
-    shpool_heap  heap = trial_init(p);
-    const asker *own  = &now->of[simt_thread_rank()];
+    const asker *own = &askers[simt_thread_rank()];
 
-    ask(p, heap, own->lanes, p->pool.largest * own->tenths / 10u, own->attempts);
+    ask(heap, own->lanes, t.pool.largest * own->tenths / 10u, own->attempts);
     if (simt_global_add32(&ended, 1) == simt_block_threads() - 1u) {
-        EXPECT(p, nobody_waits(heap));
+        EXPECT(nobody_waits(heap));
     }
 }
 
-static void before(void *arg)
+static int shares_one_by_one(const shpool_allocator *allocator)
 {
-    (void)arg;
-    heap_model_reset(&t.model);
+    return shares(allocator) && !is_batched(allocator);
+}
+
+static int shares_batched(const shpool_allocator *allocator)
+{
+    return shares(allocator) && is_batched(allocator);
+}
+
+static void add_events(void)
+{
+    t.launch.dynamic_bytes += 16u;
+    served = given_up = 0;
+}
+
+static void before(void)
+{
     ended = 0;
 }
 
-static int after(void *arg)
+static void expect_served(void)
 {
-    (void)arg;
-    return t.model.faults != 0;
-}
-
-static void explore_with(const shpool_allocator *allocator, const scene *s, uint32_t preemptions)
-{
-    simt_bounds bounds = { .preemptions = preemptions };
-    simt_hooks  hooks  = { before, after };
-
-    kind = UNTIL_AN_EVENT;
-    now  = s;
-    open_shared(&t, allocator, "", s->threads, 100);
-    served = given_up = 0;
-    if (simt_explore(&t.launch, &bounds, &hooks, scene_kernel, &t, &t.result) != SHPOOL_OK) {
-        fail_msg("%s, %s: %s; %s", s->name, allocator->name, t.model.text, t.result.text);
-    }
-    print_message("             %s, %s, %u preemptions: %llu schedules, %u served, %u not\n",
-                  s->name, allocator->name, preemptions, t.result.schedules, served, given_up);
-    assert_true(t.result.complete);
     assert_true((served > 0) && ((given_up > 0) == (false_events != 0)));
-    trial_close(&t);
 }
 
-static void explore(const scene *s, uint32_t preemptions, uint32_t of_batched)
+/* No barriers after the first: orders of arrival would multiply the schedules. */
+static void explore(const asker *of, uint32_t threads, uint32_t preemptions,
+                    int takes(const shpool_allocator *))
 {
-    FOR_EACH_SHARED(allocator) {
-        explore_with(allocator, s, is_batched(allocator) ? of_batched : preemptions);
-    }
+    const scene s = { .body = ask_kernel, .takes = takes, .share = ALL, .threads = { threads },
+                      .each = 100, .tune = add_events, .leaves = 1, .before = before,
+                      .expect = expect_served };
+
+    kind   = UNTIL_AN_EVENT;
+    askers = of;
+    explore_scene(&s, preemptions);
 }
 
 /* Preemptions where each further one multiplies the schedules by a hundred: none under
@@ -222,45 +205,40 @@ static uint32_t one(void)
 
 UNIT_TEST(test_two_who_wait_are_served)
 {
-    static const scene two = { "two", 2, { { 0, 7, FOR_EVER }, { 0, 7, FOR_EVER } } };
+    static const asker two[] = { { 0, 7, FOR_EVER }, { 0, 7, FOR_EVER } };
 
-    explore(&two, heap_preemptions(3), heap_preemptions(2));
+    explore(two, 2, heap_preemptions(3), shares_one_by_one);
+    explore(two, 2, heap_preemptions(2), shares_batched);
 }
 
 UNIT_TEST(test_three_who_wait_are_served)
 {
-    static const scene three = { "three", 3, { { 0, 7, FOR_EVER }, { 0, 7, FOR_EVER },
-                                               { 0, 7, FOR_EVER } } };
-    static const scene mixed = { "mixed", 3, { { 0, 10, FOR_EVER }, { 0, 4, FOR_EVER },
-                                               { 0, 4, FOR_EVER } } };
+    static const asker three[] = { { 0, 7, FOR_EVER }, { 0, 7, FOR_EVER }, { 0, 7, FOR_EVER } };
+    static const asker mixed[] = { { 0, 10, FOR_EVER }, { 0, 4, FOR_EVER }, { 0, 4, FOR_EVER } };
 
-    explore(&mixed, one(), 0);
-    FOR_EACH_SHARED(allocator) {
-        if (!is_batched(allocator)) {
-            explore_with(allocator, &three, one());
-        }
-    }
+    explore(mixed, 3, one(), shares_one_by_one);
+    explore(mixed, 3, 0, shares_batched);
+    explore(three, 3, one(), shares_one_by_one);
 }
 
 UNIT_TEST(test_one_gives_up_and_the_others_are_served)
 {
-    static const scene thread = { "thread gives up", 3, { { 0, 10, 2 }, { 0, 4, FOR_EVER },
-                                                          { 0, 10, FOR_EVER } } };
-    static const scene tile   = { "group gives up", 3, { { 3, 10, 2 }, { 3, 10, 2 },
-                                                         { 0, 10, FOR_EVER } } };
+    static const asker thread[] = { { 0, 10, 2 }, { 0, 4, FOR_EVER }, { 0, 10, FOR_EVER } };
+    static const asker tile[]   = { { 3, 10, 2 }, { 3, 10, 2 }, { 0, 10, FOR_EVER } };
 
     false_events = 1;
-    explore(&thread, one(), 0);
-    explore(&tile, 0, 0);
+    explore(thread, 3, one(), shares_one_by_one);
+    explore(thread, 3, 0, shares_batched);
+    explore(tile, 3, 0, shares);
     false_events = 0;
 }
 
 UNIT_TEST(test_groups_that_wait_are_served)
 {
-    static const scene tile = { "group", 3, { { 3, 7, FOR_EVER }, { 3, 7, FOR_EVER },
-                                              { 0, 7, FOR_EVER } } };
+    static const asker tile[] = { { 3, 7, FOR_EVER }, { 3, 7, FOR_EVER }, { 0, 7, FOR_EVER } };
 
-    explore(&tile, one(), 0);
+    explore(tile, 3, one(), shares_one_by_one);
+    explore(tile, 3, 0, shares_batched);
 }
 
 /* ---- random schedules ---- */
@@ -271,53 +249,48 @@ UNIT_TEST(test_groups_that_wait_are_served)
 #define ASKERS  (3u + 2u + 4u)
 #define BUDGET  2000000u /* switches: more than ten times those of the slowest run */
 
-static void crowd_kernel(void *arg)
+static void crowd_kernel(shpool_heap heap)
 {
     static const uint32_t most[] = { 31500, 12000, 6000 }; /* bytes: of a warp, a tile, a thread */
-    trial         *p     = (trial *)arg;
-    shpool_heap    heap  = trial_init(p);
-    const uint32_t rank  = simt_thread_rank();
-    const uint32_t who   = (simt_warp() < 3u) ? 0u : (simt_warp() == 3u) ? 1u : 2u;
-    const uint32_t lanes = (who == 0) ? SIMT_ALL_LANES
-                           : (who == 1) ? simt_mask(simt_lane() / 16u * 16u, 16) : 0u;
-    uint32_t state = p->seed * 64u + rank / ((who == 0) ? 32u : (who == 1) ? 16u : 1u) + 1u;
+    const uint32_t        rank   = simt_thread_rank();
+    const uint32_t        who    = (simt_warp() < 3u) ? 0u : (simt_warp() == 3u) ? 1u : 2u;
+    const uint32_t        lanes  = (who == 0) ? SIMT_ALL_LANES
+                                   : (who == 1) ? simt_mask(simt_lane() / 16u * 16u, 16) : 0u;
+    uint32_t state = t.seed * 64u + rank / ((who == 0) ? 32u : (who == 1) ? 16u : 1u) + 1u;
 
     for (uint32_t round = 0; round < ROUNDS; round++) {
-        ask(p, heap, lanes, 256u + heap_random(&state) % (most[who] - 255u), FOR_EVER);
+        ask(heap, lanes, 256u + heap_random(&state) % (most[who] - 255u), FOR_EVER);
     }
     simt_barrier();
-    EXPECT(p, nobody_waits(heap));
-    trial_expect_fresh(p, heap);
+    EXPECT(nobody_waits(heap));
 }
 
-static void run_crowd(const shpool_allocator *allocator, uint32_t seeds)
+static void begin(void)
 {
-    unsigned long long most = 0;
-
-    for (uint32_t seed = 0; seed < seeds; seed++) {
-        open_shared(&t, allocator, "", CROWD, (33u + 5u * (seed % 3u)) * 1024u);
-        kind   = (pauses)(EQUAL + seed / 3u % 3u);
-        served = given_up = 0;
-        for (uint32_t i = 0; i < CROWD; i++) {
-            random_of[i] = seed * CROWD + i + 1u;
-        }
-        t.seed                 = seed;
-        t.launch.seed          = seed;
-        t.launch.switch_period = 1u << (seed / 9u % 8u);
-        t.launch.max_switches  = BUDGET;
-        trial_run(&t, crowd_kernel);
-        assert_int_equal(served, ASKERS * ROUNDS);
-        assert_int_equal(given_up, 0);
-        most = (t.result.switches > most) ? t.result.switches : most;
-        trial_close(&t);
+    kind   = (pauses)(EQUAL + t.seed / 3u % 3u);
+    served = given_up = 0;
+    for (uint32_t i = 0; i < CROWD; i++) {
+        random_of[i] = t.seed * CROWD + i + 1u;
     }
-    print_message("             %s: %u schedules, at most %llu switches\n", allocator->name, seeds,
-                  most);
+    t.launch.switch_period = 1u << (t.seed / 9u % 8u);
+}
+
+static void expect_all(void)
+{
+    assert_int_equal(served, ASKERS * ROUNDS);
+    assert_int_equal(given_up, 0);
 }
 
 UNIT_TEST(test_a_crowd_that_waits_is_served)
 {
-    FOR_EACH_SHARED(allocator) {
-        run_crowd(allocator, heap_seeds((strcmp(allocator->name, "bitmap") == 0) ? 300u : 36u));
+    for (uint32_t kib = 33; kib <= 43; kib += 5) {
+        scene s = { .body = crowd_kernel, .takes = shares, .share = ALL, .threads = { CROWD },
+                    .each = kib * 1024u, .seeds = 12, .tune = begin, .most_switches = BUDGET,
+                    .expect = expect_all };
+
+        run_scene(&s);
+        s.only  = "bitmap";
+        s.seeds = 72;
+        run_scene(&s);
     }
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Shared by the tests of tickets: one pool, for whose memory all threads of the block wait. */
+/* Shared by the tests of tickets: all threads of the block wait for the memory of one pool. */
 #ifndef SHPOOL_TESTS_WAIT_TRIAL_H
 #define SHPOOL_TESTS_WAIT_TRIAL_H
 
@@ -9,35 +9,25 @@
 
 #define FOR_EVER 10000000u /* attempts */
 
-#define EXPECT(_p, _what) HEAP_EXPECT(&(_p)->model, _what)
-
-#define FOR_EACH_SHARED(_allocator)                                                                \
-    FOR_EACH_POOL(_allocator)                                                                      \
-        if (_allocator->scope != SHPOOL_SCOPE_THREAD)
-
-/* Lanes that are served together wait for each other in simt_converged(): the executor leaves them
- * there while others sleep several times, and they have many more schedules. */
-static inline int is_batched(const shpool_allocator *allocator)
+/* As a group, or as a thread if lanes is 0. */
+static inline void *wait_for(shpool_heap heap, uint32_t lanes, size_t bytes, uint32_t attempts)
 {
-    return strncmp(allocator->name, "warp_", 5) == 0;
+    return (lanes == 0) ? shpool_malloc_wait(heap, bytes, attempts)
+                        : shpool_malloc_wait_lanes(heap, lanes, bytes, attempts);
 }
 
-/* At least `each` bytes, and 16 bytes after the pool. */
-static inline void open_shared(trial *t, const shpool_allocator *allocator, const char *options,
-                               uint32_t threads, uint32_t each)
+static inline void give(shpool_heap heap, uint32_t lanes, void *ptr)
 {
-    shpool_config want = { .block_threads = threads, .threads_per_pool = threads,
-                           .payload_bytes = each };
-    char          spec[64];
+    if (lanes == 0) {
+        EXPECT(shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_OK);
+    } else {
+        shpool_free_lanes(heap, lanes, ptr);
+    }
+}
 
-    memset(t, 0, sizeof(*t));
-    heap_model_reset(&t->model);
-    t->allocator = allocator;
-    (void)snprintf(spec, sizeof(spec), "%s%s", allocator->name, options);
-    assert_int_equal(shpool_simt_open(spec, &want, &t->pool), SHPOOL_OK);
-    assert_int_equal(t->pool.pools, 1);
-    t->launch.block[0]      = threads;
-    t->launch.dynamic_bytes = t->pool.shared_bytes + 16u;
+static inline uint32_t is_first(uint32_t lanes)
+{
+    return (lanes == 0) || (simt_lane() == shpool_first_lane(lanes));
 }
 
 /* Word i of the queue: tickets drawn, tickets ended, and the ticket that was tried in vain. */
