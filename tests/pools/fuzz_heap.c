@@ -364,8 +364,8 @@ static void read_script(char *text)
     char    *word = strtok_r(text, " \n", &rest);
 
     memset(&script, 0, sizeof(script));
-    memset(&t, 0, sizeof(t));
-    heap_model_reset(&t.model);
+    memset(&t, 0, offsetof(trial, model));
+    trial_reset(&t);
     script.want.block_threads = 1;
     script.want.payload_bytes = 1000;
     t.allocator = find_allocator((word != NULL) ? word : "");

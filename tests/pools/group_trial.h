@@ -166,14 +166,14 @@ static inline void group_claim(shpool_heap heap, group g, heap_slot *slot, void 
     if (g.member == 0) {
         slot->at    = (unsigned char *)ptr;
         slot->bytes = (uint32_t)shpool_usable_size(heap, ptr);
-        heap_model_claim(&t.model, trial_place(heap), slot, asked, alignment);
+        heap_model_claim(&t.model, trial_place(heap, slot->at), slot, asked, alignment);
     }
 }
 
 static inline void group_drop(shpool_heap heap, group g, heap_slot *slot)
 {
     if (g.member == 0) {
-        heap_model_drop(&t.model, trial_place(heap), slot);
+        heap_model_drop(&t.model, trial_place(heap, slot->at), slot);
     }
 }
 

@@ -14,17 +14,20 @@
 #include <shpool/heap.h>
 #include <shpool/shpool.h>
 
+#define TRIAL_BLOCKS 8u /* most of a cluster */
+
 typedef struct trial {
     const shpool_allocator *allocator;
     shpool_pool  pool;
     simt_launch  launch; /* tests change it between trial_open and trial_run */
     simt_result  result;
-    heap_model   model;
     uint32_t     seed;
     uint32_t     steps;
     heap_slot    box[SHPOOL_MAX_THREADS]; /* what a thread hands to another */
     size_t       number;                  /* for the kernel, whatever it needs */
     shpool_report_data report;
+    heap_model   model;    /* of the block; in a cluster that of block 0, and all faults of kernels */
+    heap_model   other[TRIAL_BLOCKS - 1];
 } trial;
 
 #define TRIAL_NAME(_t) ((_t)->allocator->name)
@@ -50,13 +53,32 @@ static inline uint32_t trial_pools(const shpool_allocator *allocator, uint32_t t
     return (threads + share - 1u) / share;
 }
 
+static inline void trial_reset(trial *t)
+{
+    heap_model_reset(&t->model);
+    for (uint32_t i = 0; i < TRIAL_BLOCKS - 1u; i++) {
+        heap_model_reset(&t->other[i]);
+    }
+}
+
+/* The first of the models' faults, or NULL. */
+static inline const char *trial_fault(const trial *t)
+{
+    for (uint32_t i = 0; i < TRIAL_BLOCKS - 1u; i++) {
+        if (t->other[i].faults != 0) {
+            return t->other[i].text;
+        }
+    }
+    return (t->model.faults != 0) ? t->model.text : NULL;
+}
+
 static inline void trial_open_as(trial *t, const shpool_allocator *allocator, const char *options,
                                  const shpool_config *want)
 {
     char spec[128];
 
-    memset(t, 0, sizeof(*t));
-    heap_model_reset(&t->model);
+    memset(t, 0, offsetof(trial, model));
+    trial_reset(t);
     t->allocator = allocator;
     (void)snprintf(spec, sizeof(spec), "%s%s", allocator->name, options);
     if (shpool_simt_open(spec, want, &t->pool) != SHPOOL_OK) {
@@ -83,10 +105,10 @@ static inline void trial_run(trial *t, simt_kernel kernel)
     if (status != SHPOOL_OK) {
         fail_msg("%s: %s: %s", TRIAL_NAME(t), shpool_strerror(status), t->result.text);
     }
-    if (t->model.faults != 0) {
-        fail_msg("%s, block %u x %u x %u, seed %llu, period %u: %u faults, the first: %s",
-                 TRIAL_NAME(t), t->launch.block[0], t->launch.block[1], t->launch.block[2],
-                 t->launch.seed, t->launch.switch_period, t->model.faults, t->model.text);
+    if (trial_fault(t) != NULL) {
+        fail_msg("%s, block %u x %u x %u, cluster of %u, seed %llu, period %u: %s", TRIAL_NAME(t),
+                 t->launch.block[0], t->launch.block[1], t->launch.block[2], t->launch.cluster[0],
+                 t->launch.seed, t->launch.switch_period, trial_fault(t));
     }
     if (t->pool.report != NULL) {
         assert_int_equal(shpool_simt_report(&t->pool, &t->report), SHPOOL_OK);
@@ -120,9 +142,24 @@ static inline shpool_heap trial_init(trial *t)
     return shpool_init(&t->pool, simt_from_shared(simt_dynamic_base()));
 }
 
-static inline heap_place trial_place(shpool_heap heap)
+/* The block whose shared memory it is. */
+static inline uint32_t owner_of(const void *ptr)
 {
-    heap_place place = { simt_dynamic_base(), heap.view.base, heap.view.bytes };
+    return simt_is_within(simt_window(), ptr) ? simt_addr_rank(simt_to_shared(ptr)) : 0u;
+}
+
+static inline heap_model *trial_model(trial *t, const void *ptr)
+{
+    const uint32_t rank = owner_of(ptr);
+
+    return (rank == 0) ? &t->model : &t->other[(rank - 1u) % (TRIAL_BLOCKS - 1u)];
+}
+
+static inline heap_place trial_place(shpool_heap heap, const void *ptr)
+{
+    const uint32_t rank  = owner_of(ptr);
+    heap_place     place = { simt_map_cluster(simt_dynamic_base(), rank),
+                             simt_map_cluster(heap.view.base, rank), heap.view.bytes };
 
     return place;
 }
@@ -138,7 +175,7 @@ static inline int trial_got(trial *t, shpool_heap heap, heap_slot *slot, void *p
         return 0;
     }
     heap_fill(slot);
-    heap_model_claim(&t->model, trial_place(heap), slot, asked, alignment);
+    heap_model_claim(trial_model(t, ptr), trial_place(heap, ptr), slot, asked, alignment);
     return 1;
 }
 
@@ -155,9 +192,10 @@ static inline int trial_malloc(trial *t, shpool_heap heap, heap_slot *slot, size
 
 static inline void trial_free(trial *t, shpool_heap heap, heap_slot *slot)
 {
-    heap_model_drop(&t->model, trial_place(heap), slot);
+    heap_model_drop(trial_model(t, slot->at), trial_place(heap, slot->at), slot);
     heap_model_count_free(&t->model, slot->bytes);
     heap_verify(&t->model, slot->at, slot->bytes, slot->tag);
+    HEAP_EXPECT(&t->model, shpool_usable_size(heap, slot->at) == slot->bytes); /* no bit lost */
     HEAP_EXPECT(&t->model, shpool_free_at(heap, slot->at, 0) == SHPOOL_FREE_OK);
     slot->at = NULL;
 }
@@ -168,15 +206,15 @@ static inline int trial_realloc(trial *t, shpool_heap heap, heap_slot *slot, siz
 {
     heap_slot  old   = *slot;
     uint32_t   keep  = (bytes < old.bytes) ? (uint32_t)bytes : old.bytes;
-    heap_place place = trial_place(heap);
+    heap_place place = trial_place(heap, old.at);
     void      *ptr;
 
     heap_verify(&t->model, old.at, old.bytes, old.tag);
-    heap_model_drop(&t->model, place, &old);
+    heap_model_drop(trial_model(t, old.at), place, &old);
     ptr = shpool_realloc(heap, old.at, bytes);
     if (ptr == NULL) {
         heap_verify(&t->model, old.at, old.bytes, old.tag);
-        heap_model_claim(&t->model, place, &old, 0, 16);
+        heap_model_claim(trial_model(t, old.at), place, &old, 0, 16);
         heap_model_count_malloc(&t->model, 0);
         return 0;
     }
@@ -206,25 +244,44 @@ static inline void trial_barrier(void)
     }
 }
 
-/* All is freed: sound, and not a byte lost.  All threads of the block. */
+static inline void trial_expect_sound(trial *t, shpool_heap heap)
+{
+    shpool_walk walk = shpool_check(heap);
+
+    if (walk.broken != 0) {
+        heap_model_fault(&t->model, "invariant %u broken at 0x%x", walk.broken, walk.where);
+    }
+    HEAP_EXPECT(&t->model, (walk.live == 0) && (walk.used == 0));
+    HEAP_EXPECT(&t->model, shpool_largest(heap) == t->pool.largest);
+}
+
+/* All is freed: sound, and not a byte lost.  All threads of the block, or of the cluster, where a
+ * request may take memory of a neighbour if its own is full. */
 static inline void trial_expect_fresh(trial *t, shpool_heap heap)
 {
-    simt_barrier();
-    if (trial_leads(heap)) {
-        shpool_walk walk = shpool_check(heap);
-        void       *all;
+    const uint32_t is_cluster = simt_cluster_blocks() > 1u;
+    void          *all        = NULL;
 
-        if (walk.broken != 0) {
-            heap_model_fault(&t->model, "invariant %u broken at 0x%x", walk.broken, walk.where);
-        } else {
-            HEAP_EXPECT(&t->model, (walk.live == 0) && (walk.used == 0));
-            HEAP_EXPECT(&t->model, shpool_largest(heap) == t->pool.largest);
-            all = shpool_malloc(heap, t->pool.largest);
-            HEAP_EXPECT(&t->model, all != NULL);
-            HEAP_EXPECT(&t->model, shpool_free_at(heap, all, 0) == SHPOOL_FREE_OK);
-        }
+    trial_barrier();
+    if (trial_leads(heap)) {
+        trial_expect_sound(t, heap);
     }
-    simt_barrier();
+    if (is_cluster) {
+        simt_cluster_barrier();
+    }
+    if (trial_leads(heap)) {
+        all = shpool_malloc_shared(heap, t->pool.largest);
+        HEAP_EXPECT(&t->model, all != NULL);
+    }
+    if (is_cluster) {
+        simt_cluster_barrier();
+        HEAP_EXPECT(&t->model, !trial_leads(heap) || (shpool_largest(heap) == 0));
+        simt_cluster_barrier();
+    }
+    if (trial_leads(heap)) {
+        HEAP_EXPECT(&t->model, shpool_free_at(heap, all, 0) == SHPOOL_FREE_OK);
+    }
+    trial_barrier();
 }
 
 #endif /* SHPOOL_TESTS_HEAP_TRIAL_H */

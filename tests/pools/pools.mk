@@ -2,7 +2,6 @@
 libshpool_tests_la_SOURCES += tests/pools/heap_model.c
 noinst_HEADERS += \
 	tests/pools/calls.h \
-	tests/pools/cluster_trial.h \
 	tests/pools/explore_pool.h \
 	tests/pools/explore_warp.h \
 	tests/pools/group_trial.h \

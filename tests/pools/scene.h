@@ -345,7 +345,7 @@ static uint32_t bound; /* of preemptions */
 
 static inline void before_schedule(void *arg)
 {
-    heap_model_reset(&((trial *)arg)->model);
+    trial_reset((trial *)arg);
     if (now->before != NULL) {
         now->before();
     }
@@ -356,7 +356,7 @@ static inline int after_schedule(void *arg)
     if (now->after != NULL) {
         now->after();
     }
-    return ((trial *)arg)->model.faults != 0;
+    return trial_fault((trial *)arg) != NULL;
 }
 
 static inline void explore_in(const shpool_allocator *allocator, const char *options)
@@ -374,7 +374,7 @@ static inline void explore_in(const shpool_allocator *allocator, const char *opt
                   allocator->name, options, t.result.schedules, now->threads[0], bound);
     if (status != SHPOOL_OK) {
         fail_msg("%s%s: %s; %s", allocator->name, options,
-                 (t.model.faults != 0) ? t.model.text : "", t.result.text);
+                 (trial_fault(&t) != NULL) ? trial_fault(&t) : "", t.result.text);
     }
     assert_true(t.result.complete && (t.result.schedules > now->schedules));
     if (now->expect != NULL) {

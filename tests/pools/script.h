@@ -81,6 +81,8 @@ static void script_hand_over(heap_slot *slot)
     trial_barrier();
 }
 
+static uint32_t borrowed; /* allocations in a neighbour's memory */
+
 static void script(shpool_heap heap)
 {
     uint32_t state = (t.seed * 1025u + simt_block_rank() * 7919u + simt_thread_rank()) *
@@ -92,6 +94,9 @@ static void script(shpool_heap heap)
 
         if (s->at == NULL) {
             script_allocate(heap, s, &state);
+            if ((s->at != NULL) && (owner_of(s->at) != simt_cluster_rank())) {
+                simt_global_add32(&borrowed, 1);
+            }
         } else if (heap_random(&state) % 3u != 0) {
             put(heap, s);
         } else {

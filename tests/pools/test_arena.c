@@ -72,7 +72,7 @@ static void marks_kernel(shpool_heap heap)
             depth -= 1u + heap_random(&state) % depth; /* one scope, or several in one step */
             for (uint32_t i = base[depth]; i < count; i++) {
                 if (slot[i].at != NULL) {
-                    heap_model_drop(&t.model, trial_place(heap), &slot[i]);
+                    heap_model_drop(&t.model, trial_place(heap, slot[i].at), &slot[i]);
                     heap_verify(&t.model, slot[i].at, slot[i].bytes, slot[i].tag);
                     heap_model_count_free(&t.model, slot[i].bytes);
                 }

@@ -30,36 +30,42 @@ static void geometry_kernel(shpool_heap heap)
     }
 }
 
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 8;
+}
+
 /* A random shape for this allocator; 0 if no block can have it. */
 static int open_random(const shpool_allocator *allocator, uint32_t *seed)
 {
     static const uint32_t statics[] = { 0, 4, 8, 16, 120, 128, 1000, 1024, 1040 };
 
-    shpool_config want  = { .block_threads = 1 + heap_random(seed) % 70 };
-    uint32_t      bytes = 1 + heap_random(seed) % (1u << (6 + heap_random(seed) % 10));
+    shpool_config want  = { .block_threads = 1 + next_random(seed) % 70 };
+    uint32_t      bytes = 1 + next_random(seed) % (1u << (6 + next_random(seed) % 10));
 
-    if (heap_random(seed) % 32 == 0) {
-        want.block_threads = 1 + heap_random(seed) % SHPOOL_MAX_THREADS;
+    if (next_random(seed) % 32 == 0) {
+        want.block_threads = 1 + next_random(seed) % SHPOOL_MAX_THREADS;
     }
-    want.threads_per_pool = heap_random(seed) % 50;
-    want.alignment        = (heap_random(seed) % 3 == 0) ? 16u << (heap_random(seed) % 7) : 16u;
-    want.flags            = (heap_random(seed) % 4 == 0) ? SHPOOL_FLAG_STATS : 0u;
-    if (heap_random(seed) % 2 == 0) {
+    want.threads_per_pool = next_random(seed) % 50;
+    want.alignment        = (next_random(seed) % 3 == 0) ? 16u << (next_random(seed) % 7) : 16u;
+    want.flags            = (next_random(seed) % 4 == 0) ? SHPOOL_FLAG_STATS : 0u;
+    if (next_random(seed) % 2 == 0) {
         want.payload_bytes = bytes;
     } else {
         want.total_bytes = bytes;
     }
-    memset(&t, 0, sizeof(t));
+    memset(&t, 0, offsetof(trial, model));
     t.allocator = allocator;
-    heap_model_reset(&t.model);
+    trial_reset(&t);
     if (shpool_simt_open(allocator->name, &want, &t.pool) != SHPOOL_OK) {
         return 0;
     }
-    t.number               = heap_random(seed) % 2;
+    t.number               = next_random(seed) % 2;
     t.launch.block[0]      = want.block_threads;
     t.launch.dynamic_bytes = t.pool.shared_bytes;
-    t.launch.static_bytes  = statics[heap_random(seed) % (sizeof(statics) / sizeof(statics[0]))];
-    t.launch.from_zero     = heap_random(seed) % 2;
+    t.launch.static_bytes  = statics[next_random(seed) % (sizeof(statics) / sizeof(statics[0]))];
+    t.launch.from_zero     = next_random(seed) % 2;
     t.launch.seed          = *seed;
     return 1;
 }
@@ -147,7 +153,7 @@ static void put_in_order(const shpool_request *requests, uint32_t n, uint32_t se
         }
     }
     for (uint32_t i = held.count; (i > 1) && (seed > 0); i--) {
-        uint32_t       k    = (seed == 1) ? held.count - i : heap_random(&random) % i;
+        uint32_t       k    = (seed == 1) ? held.count - i : next_random(&random) % i;
         shpool_request last = held.order[i - 1];
 
         if ((seed > 1) || (k < i - 1)) {

@@ -52,8 +52,8 @@ UNIT_TEST(test_zeroed_pool_gives_empty_heaps)
     static const scene s = { .body = empty_body };
 
     now = &s;
-    memset(&t, 0, sizeof(t));
-    heap_model_reset(&t.model);
+    memset(&t, 0, offsetof(trial, model));
+    trial_reset(&t);
     t.allocator            = shpool_allocator_get(0);
     t.launch.block[0]      = 7;
     t.launch.dynamic_bytes = 512;
