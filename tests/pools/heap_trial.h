@@ -26,7 +26,7 @@ typedef struct trial {
     heap_slot    box[SHPOOL_MAX_THREADS]; /* what a thread hands to another */
     size_t       number;                  /* for the kernel, whatever it needs */
     shpool_report_data report;
-    heap_model   model;    /* of the block; in a cluster that of block 0, and all faults of kernels */
+    heap_model   model;    /* of the block, or of block 0 of a cluster; and all faults of kernels */
     heap_model   other[TRIAL_BLOCKS - 1];
 } trial;
 

@@ -256,7 +256,7 @@ static inline void run_it(void)
     }
 }
 
-static inline void run_once(const char *options, size_t number, uint32_t seed)
+static inline void run_case(const char *options, size_t number, uint32_t seed)
 {
     t.number               = number;
     t.seed                 = seed;
@@ -286,7 +286,7 @@ static inline void run_in(const shpool_allocator *allocator, const char *options
 
     for (uint32_t i = 0; i < numbers * seeds; i++) {
         open_scene(allocator, options, threads, alignment);
-        run_once(options, (now->numbers != 0) ? i % numbers : now->number, i / numbers);
+        run_case(options, (now->numbers != 0) ? i % numbers : now->number, i / numbers);
     }
 }
 

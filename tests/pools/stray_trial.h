@@ -7,7 +7,7 @@
 #ifndef SHPOOL_TESTS_STRAY_TRIAL_H
 #define SHPOOL_TESTS_STRAY_TRIAL_H
 
-#include "heap_trial.h"
+#include "group_trial.h"
 
 #define THREADS  4u
 #define SLOTS    6u
@@ -29,9 +29,9 @@ typedef struct object {
 typedef void stray_act(shpool_heap heap, uint32_t *random, uint32_t step);
 
 static struct {
-    uint32_t runs, first;
-    const char *only;
-} wanted = { 150, 1, NULL };
+    uint32_t    runs, first;
+    const char *only, *calls;
+} wanted = { 150, 1, NULL, NULL };
 
 static struct {
     shpool_pool pool;
@@ -126,7 +126,7 @@ static inline void resized(object *o, object was, void *ptr, uint32_t bytes, uin
     got(o, ptr, bytes, tag);
 }
 
-static inline void resize(shpool_heap heap, object *o, uint32_t bytes, uint32_t tag)
+static inline void resize_object(shpool_heap heap, object *o, uint32_t bytes, uint32_t tag)
 {
     object was = *o;
 
@@ -150,7 +150,7 @@ static inline void act_on(shpool_heap heap, object *o, uint32_t what)
         got(o, ((what & 0x30u) == 0) ? shpool_aligned_malloc(heap, aligned(), bytes)
                                      : shpool_malloc(heap, bytes), bytes, what >> 24);
     } else if ((what & 0x30u) == 0) {
-        resize(heap, o, bytes, what >> 24);
+        resize_object(heap, o, bytes, what >> 24);
     } else {
         drop(heap, o);
     }
@@ -160,7 +160,6 @@ static inline void act_alone(shpool_heap heap, uint32_t *random, uint32_t step)
 {
     uint32_t what = heap_random(random);
 
-    (void)step;
     act_on(heap, mine((what >> 8) % SLOTS), what);
 }
 
@@ -271,7 +270,6 @@ static inline void stray_kernel(void *arg)
     shpool_heap heap   = shpool_init(&s.pool, simt_from_shared(simt_dynamic_base()));
     uint32_t    leads  = (simt_thread_rank() == 0) && (simt_cluster_rank() == 0);
 
-    (void)arg;
     (void)heap_random(&random);
     for (uint32_t i = 0; i < ROUND; i++) {
         s.act(heap, &random, i);
@@ -383,6 +381,31 @@ static inline uint32_t bad_runs(const char *what, const shpool_allocator *alloca
                   "%u not\n", allocator->name, (what[0] != '\0') ? ", " : "", what, sum->runs,
                   sum->hung, sum->outside, sum->twice, sum->spoilt, sum->seen, sum->unseen);
     return sum->hung + sum->outside + sum->twice + sum->spoilt + sum->wrong + sum->missed;
+}
+
+static inline int takes_part_here(const shpool_allocator *allocator)
+{
+    return (wanted.only == NULL) || (strcmp(wanted.only, allocator->name) == 0);
+}
+
+/* PROGRAM [RUNS [ALLOCATOR [FIRST [CALLS]]]], or PROGRAM TEST: only tests of this pattern. */
+static inline int stray_main(int argc, char **argv, const struct CMUnitTest *tests, size_t count,
+                             uint32_t runs_long)
+{
+    wanted.runs = heap_long() ? runs_long : wanted.runs;
+    if ((argc > 1) && (strncmp(argv[1], "test", 4) == 0)) {
+        cmocka_set_test_filter(argv[1]);
+    } else if (argc > 1) {
+        wanted.runs = (uint32_t)strtoul(argv[1], NULL, 10);
+    }
+    wanted.only  = (argc > 2) ? argv[2] : NULL;
+    wanted.first = (argc > 3) ? (uint32_t)strtoul(argv[3], NULL, 10) : 1u;
+    wanted.calls = (argc > 4) ? argv[4] : NULL;
+    unsetenv("SHPOOL_ALLOCATOR");
+#if defined(__SANITIZE_THREAD__)
+    return 77; /* a stray write is a race, and so are all that follow from it */
+#endif
+    return _cmocka_run_group_tests(argv[0], tests, count, NULL, NULL);
 }
 
 #endif /* SHPOOL_TESTS_STRAY_TRIAL_H */

@@ -19,7 +19,7 @@ static void test_one_word_changes(void **state)
     FOR_EACH_POOL(allocator) {
         tally sum = { 0 };
 
-        if ((wanted.only != NULL) && (strcmp(wanted.only, allocator->name) != 0)) {
+        if (!takes_part_here(allocator)) {
             continue;
         }
         for (uint32_t shape = 0; shape < SHAPES; shape++) {
@@ -96,7 +96,6 @@ static void each_kernel(void *arg)
     object      was;
     void       *ptr;
 
-    (void)arg;
     for (uint32_t i = 0; i < SLOTS; i++) {
         got(mine(i), (i == 4) ? make_call(3, heap, NULL) : shpool_malloc(heap, 30u + 7u * i), 30,
             i);
@@ -151,12 +150,12 @@ static void test_each_word_and_call(void **state)
         uint32_t random = wanted.first;
 
         for (uint32_t shape = 0; shape < 2u * SHAPES; shape++) {
-            if (((wanted.only != NULL) && (strcmp(wanted.only, allocator->name) != 0)) ||
+            if (!takes_part_here(allocator) ||
                 (((shape & 4u) != 0) && (allocator->scope != SHPOOL_SCOPE_GROUP))) {
                 continue;
             }
             stray_open(allocator, shape, (shape < SHAPES) ? 1u : 2u, "");
-            if (getenv("LIBSHPOOL_TEST_LONG") != NULL) {
+            if (heap_long()) {
                 run_all(&sum);
             }
             for (uint32_t i = 0; i < wanted.runs; i++) {
@@ -205,14 +204,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_runs_that_went_wrong),
     };
 
-    s.act        = act_alone;
-    wanted.runs  = (getenv("LIBSHPOOL_TEST_LONG") != NULL) ? RUNS_LONG : wanted.runs;
-    wanted.runs  = (argc > 1) ? (uint32_t)strtoul(argv[1], NULL, 10) : wanted.runs;
-    wanted.only  = (argc > 2) ? argv[2] : NULL;
-    wanted.first = (argc > 3) ? (uint32_t)strtoul(argv[3], NULL, 10) : wanted.first;
-    unsetenv("SHPOOL_ALLOCATOR");
-#if defined(__SANITIZE_THREAD__)
-    return 77; /* a stray write is a race, and so are all that follow from it */
-#endif
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    s.act = act_alone;
+    return stray_main(argc, argv, tests, sizeof(tests) / sizeof(tests[0]), RUNS_LONG);
 }

@@ -18,8 +18,6 @@
 #define MARKS     3u
 #define SPILL     ",spill=arena,spill_bytes=4K,spill_blocks=2"
 
-static const char *only_calls;
-
 /* ---- waits ---- */
 
 static void act_waiting(shpool_heap heap, uint32_t *random, uint32_t step)
@@ -28,11 +26,10 @@ static void act_waiting(shpool_heap heap, uint32_t *random, uint32_t step)
     object  *o     = mine((what >> 8) % SLOTS);
     uint32_t bytes = 1u + (what >> 16) % (((what & 7u) == 0) ? 900u : 200u);
 
-    (void)step;
     if (o->at == NULL) {
         got(o, shpool_malloc_wait(heap, bytes, 2u + (what >> 3) % 8u), bytes, what >> 24);
     } else if ((what & 0x38u) == 0) {
-        resize(heap, o, bytes, what >> 24);
+        resize_object(heap, o, bytes, what >> 24);
     } else {
         drop(heap, o);
     }
@@ -40,80 +37,43 @@ static void act_waiting(shpool_heap heap, uint32_t *random, uint32_t step)
 
 /* ---- groups: the first member keeps the object, and tells the others where it is ---- */
 
-typedef struct team {
-    enum { OF_LANES, OF_WARP, OF_BLOCK } kind;
-    uint32_t lanes;
-    uint32_t leader; /* its rank */
-} team;
-
-static team team_of(uint32_t what)
+static group team_of(uint32_t what)
 {
-    team     t    = { OF_LANES, shpool_warp_lanes(), 0 };
-    uint32_t half = (simt_lane() >> 1) & 1u;
+    static const group_shape teams[] = { { "every other two lanes", 0, OF_LANES, 0x33333333u, 0 },
+                                         { "block", 0, OF_BLOCK, 0, 0 },
+                                         { "warp", 0, OF_WARPS, 0, 0 } };
 
-    switch (what % 4u) {
-    case 0:
-        t.lanes &= (half != 0) ? 0xccccccccu : 0x33333333u;
-        t.leader = shpool_first_lane(t.lanes);
-        break;
-    case 1:
-        t.kind = OF_BLOCK;
-        break;
-    default:
-        t.kind = OF_WARP;
-        break;
-    }
-    return t;
+    return group_of(&teams[(what % 4u < 2u) ? what % 4u : 2u]);
 }
 
-static void *team_malloc(shpool_heap heap, team t, uint32_t what, uint32_t bytes)
+static void *team_malloc(shpool_heap heap, group g, uint32_t what, uint32_t bytes)
 {
-    const uint32_t attempts   = 2u + (what >> 12) % 4u;
-    const uint32_t waits      = ((what >> 5) & 3u) == 0;
-    const uint32_t is_aligned = ((what >> 5) & 3u) == 1;
+    const uint32_t attempts = 2u + (what >> 12) % 4u;
+    const uint32_t how      = (what >> 5) & 3u;
 
-    switch (t.kind) {
-    case OF_LANES:
-        return waits ? shpool_malloc_wait_lanes(heap, t.lanes, bytes, attempts)
-               : is_aligned ? shpool_aligned_malloc_lanes(heap, t.lanes, aligned(), bytes)
-                            : shpool_malloc_lanes(heap, t.lanes, bytes);
-    case OF_WARP:
-        return waits ? shpool_malloc_wait_warp(heap, bytes, attempts)
-               : is_aligned ? shpool_aligned_malloc_warp(heap, aligned(), bytes)
-                            : shpool_malloc_warp(heap, bytes);
-    default:
-        return waits ? shpool_malloc_wait_block(heap, bytes, attempts)
-               : is_aligned ? shpool_aligned_malloc_block(heap, aligned(), bytes)
-                            : shpool_malloc_block(heap, bytes);
+    if (how != 0) {
+        return group_malloc(heap, g, bytes, (how == 1) ? aligned() : 16u);
     }
-}
-
-static void *team_realloc(shpool_heap heap, team t, void *ptr, uint32_t bytes)
-{
-    return (t.kind == OF_LANES) ? shpool_realloc_lanes(heap, t.lanes, ptr, bytes)
-           : (t.kind == OF_WARP) ? shpool_realloc_warp(heap, ptr, bytes)
-                                 : shpool_realloc_block(heap, ptr, bytes);
+    return (g.kind == OF_LANES) ? shpool_malloc_wait_lanes(heap, g.lanes, bytes, attempts)
+           : (g.kind == OF_WARPS) ? shpool_malloc_wait_warp(heap, bytes, attempts)
+                                  : shpool_malloc_wait_block(heap, bytes, attempts);
 }
 
 /* Whether it is free; every member knows.  A block is not told: its memory counts as free. */
-static uint32_t team_free(shpool_heap heap, team t, void *ptr)
+static uint32_t team_free(shpool_heap heap, group g, void *ptr)
 {
-    if (t.kind == OF_BLOCK) {
-        shpool_free_block(heap, ptr);
-        return 1;
-    }
-    return shpool_free_lanes_at(heap, t.lanes, ptr, 0) == SHPOOL_FREE_OK;
+    return ((g.kind == OF_BLOCK) ? group_free(heap, g, ptr)
+                                 : shpool_free_lanes_at(heap, g.lanes, ptr, 0)) == SHPOOL_FREE_OK;
 }
 
 /* What the leader has, in all members. */
-static object team_object(team t, const object *o)
+static object team_object(group g, const object *o)
 {
-    unsigned long long at = (unsigned long long)(size_t)o->at;
+    unsigned long long at  = (unsigned long long)(size_t)o->at;
     object             all = *o;
 
-    all.at = (unsigned char *)(size_t)((t.kind == OF_BLOCK)
-                                           ? simt_broadcast(at)
-                                           : shpool_shfl64(t.lanes, at, t.leader));
+    all.at = (unsigned char *)(size_t)((g.kind == OF_BLOCK) ? simt_broadcast(at)
+                                                            : shpool_shfl64(g.lanes, at, g.id));
     return all;
 }
 
@@ -122,8 +82,8 @@ static void act_in_groups(shpool_heap heap, uint32_t *random, uint32_t step)
     uint32_t shared = s.seed * 69069u + step * 362437u + 12345u; /* equal in all threads */
     uint32_t what   = (heap_random(&shared), heap_random(&shared));
     uint32_t bytes  = 1u + (what >> 16) % (((what & 7u) == 0) ? 900u : 200u);
-    team     t      = team_of(what);
-    object  *o      = object_of(t.leader, (what >> 8) % SLOTS);
+    group    g      = team_of(what);
+    object  *o      = object_of((g.kind == OF_BLOCK) ? 0u : g.id, (what >> 8) % SLOTS);
     object   was;
     uint32_t leads;
     void    *ptr;
@@ -132,10 +92,10 @@ static void act_in_groups(shpool_heap heap, uint32_t *random, uint32_t step)
         act_alone(heap, random, step);
         return;
     }
-    leads = simt_thread_rank() == t.leader;
-    was   = team_object(t, o);
+    leads = g.member == 0;
+    was   = team_object(g, o);
     if (was.at == NULL) {
-        ptr = team_malloc(heap, t, what, bytes);
+        ptr = team_malloc(heap, g, what, bytes);
         if (leads) {
             got(o, ptr, bytes, what >> 24);
         }
@@ -146,11 +106,11 @@ static void act_in_groups(shpool_heap heap, uint32_t *random, uint32_t step)
         o->at = NULL; /* as in drop() */
     }
     if (((what >> 4) & 3u) == 0) {
-        ptr = team_realloc(heap, t, was.at, bytes);
+        ptr = group_realloc(heap, g, was.at, bytes);
         if (leads) {
             resized(o, was, ptr, bytes, what >> 24);
         }
-    } else if (!team_free(heap, t, was.at) && leads) {
+    } else if (!team_free(heap, g, was.at) && leads) {
         *o = was;
     }
 }
@@ -236,10 +196,10 @@ static void run_seed(const calls *made, const shpool_allocator *allocator, uint3
     shpool_simt_close(&s.pool);
 }
 
-static int takes_part(const calls *made, const shpool_allocator *allocator)
+static int takes_part_in(const calls *made, const shpool_allocator *allocator)
 {
-    return ((wanted.only == NULL) || (strcmp(wanted.only, allocator->name) == 0)) &&
-           ((only_calls == NULL) || (strcmp(only_calls, made->name) == 0)) &&
+    return takes_part_here(allocator) &&
+           ((wanted.calls == NULL) || (strcmp(wanted.calls, made->name) == 0)) &&
            ((allocator->caps & made->caps) == made->caps) &&
            /* a slot belongs to one block */
            ((made->options[0] == '\0') || (allocator->scope != SHPOOL_SCOPE_CLUSTER));
@@ -254,7 +214,7 @@ static void run_calls(const calls *made)
     FOR_EACH_POOL(allocator) {
         tally sum = { 0 };
 
-        if (!takes_part(made, allocator)) {
+        if (!takes_part_in(made, allocator)) {
             continue;
         }
         for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
@@ -271,45 +231,24 @@ static void run_calls(const calls *made)
     assert_int_equal(bad, 0);
 }
 
-static void test_while_threads_wait(void **state)
-{
-    static const calls made = { "waits", act_waiting, THREADS, "", 0, IN_POOL_END };
+#define CALLS(_test, ...)                                                                          \
+    static void _test(void **state)                                                                \
+    {                                                                                              \
+        static const calls made[] = { __VA_ARGS__ };                                               \
+                                                                                                   \
+        for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {                              \
+            run_calls(&made[i]);                                                                   \
+        }                                                                                          \
+    }
 
-    run_calls(&made);
-}
-
-static void test_while_groups_request(void **state)
-{
-    static const calls few = { "groups", act_in_groups, THREADS, "", 0, IN_POOL_END };
-    static const calls warps = { "groups", act_in_groups, SIMT_WARP, "", 0, IN_POOL_END };
-
-    run_calls(&few);
-    run_calls(&warps);
-}
-
-static void test_between_marks(void **state)
-{
-    static const calls made = { "marks", act_with_marks, THREADS, "", SHPOOL_CAP_MARK, IN_POOL };
-
-    run_calls(&made);
-}
-
-static void test_while_requests_spill(void **state)
-{
-    static const calls made = { "spill", act_waiting, THREADS, SPILL, 0, IN_POOL };
-
-    run_calls(&made);
-}
-
+CALLS(test_while_threads_wait, { "waits", act_waiting, THREADS, "", 0, IN_POOL_END })
+CALLS(test_while_groups_request, { "groups", act_in_groups, THREADS, "", 0, IN_POOL_END },
+      { "groups", act_in_groups, SIMT_WARP, "", 0, IN_POOL_END })
+CALLS(test_between_marks, { "marks", act_with_marks, THREADS, "", SHPOOL_CAP_MARK, IN_POOL })
+CALLS(test_while_requests_spill, { "spill", act_waiting, THREADS, SPILL, 0, IN_POOL })
 /* Each change of it is found. */
-static void test_a_word_of_the_area_changes(void **state)
-{
-    static const calls alone = { "area", act_alone, THREADS, "", 0, IN_AREA };
-    static const calls spill = { "area", act_waiting, THREADS, SPILL, 0, IN_AREA };
-
-    run_calls(&alone);
-    run_calls(&spill);
-}
+CALLS(test_a_word_of_the_area_changes, { "area", act_alone, THREADS, "", 0, IN_AREA },
+      { "area", act_waiting, THREADS, SPILL, 0, IN_AREA })
 
 int main(int argc, char **argv)
 {
@@ -321,18 +260,6 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_while_requests_spill),
     };
 
-    wanted.runs  = (getenv("LIBSHPOOL_TEST_LONG") != NULL) ? RUNS_LONG : RUNS;
-    if ((argc > 1) && (strncmp(argv[1], "test", 4) == 0)) {
-        cmocka_set_test_filter(argv[1]);
-    } else if (argc > 1) {
-        wanted.runs = (uint32_t)strtoul(argv[1], NULL, 10);
-    }
-    wanted.only  = (argc > 2) ? argv[2] : NULL;
-    wanted.first = (argc > 3) ? (uint32_t)strtoul(argv[3], NULL, 10) : wanted.first;
-    only_calls   = (argc > 4) ? argv[4] : NULL;
-    unsetenv("SHPOOL_ALLOCATOR");
-#if defined(__SANITIZE_THREAD__)
-    return 77; /* a stray write is a race, and so are all that follow from it */
-#endif
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    wanted.runs = RUNS;
+    return stray_main(argc, argv, tests, sizeof(tests) / sizeof(tests[0]), RUNS_LONG);
 }

@@ -308,44 +308,24 @@ UNIT_TEST_WITH(test_the_file_has_what_was_done, make_path, remove_path)
 
 UNIT_TEST_WITH(test_what_has_no_room_is_counted, make_path, remove_path)
 {
-    trace_trial *t = *state;
-    char *text;
+    static const recording recordings[] = {
+        /* 64 records each, and 2 threads have 80 operations */
+        { trace_pairs, ",trace_bytes=4K,trace_blocks=2", 2, 3, { 20 },
+          { { "\nblock 0 launch ", 1 }, { "\nblock 1 launch ", 1 }, { "\nblock 2 launch ", 0 },
+            { " records 64 dropped 16\n", 2 }, { "\nend 2\n", 1 } } },
+        /* each launch and init is apart */
+        { trace_pairs, "", 2, 1, { 1, 2, 3 },
+          { { "\nblock 0", 3 }, { " records 4 dropped 0\n", 1 }, { " records 8 dropped 0\n", 1 },
+            { " records 12 dropped 0\n", 1 }, { "\nend 3\n", 1 } } },
+        /* 101 and 27 records, then no room: a complete run has dropped nothing */
+        { trace_pairs, ",trace_bytes=4K,trace_blocks=1", 1, 1, { 50, 13, 40 },
+          { { " records 100 dropped 0\n", 1 }, { " records 26 dropped 0\n", 1 },
+            { " records 0 dropped 80\nend 3\n", 1 } } },
+    };
 
-    trace_open(t, "bitmap", ",trace_bytes=4K,trace_blocks=2", &small); /* 64 records each */
-    t->number = 20; /* 2 threads: 80 operations */
-    t->launch.grid[0] = 3;
-    trace_run(t, trace_pairs);
-    text = trace_closed(t);
-    assert_non_null(strstr(text, "\nblock 0 launch "));
-    assert_non_null(strstr(text, "\nblock 1 launch "));
-    assert_null(strstr(text, "\nblock 2 launch "));
-    assert_non_null(strstr(strstr(text, "\nblock 0"), " records 64 dropped 16\n"));
-    assert_non_null(strstr(strstr(text, "\nblock 1"), " records 64 dropped 16\n"));
-    assert_non_null(strstr(text, "\nend 2\n"));
-    free(text);
-}
-
-UNIT_TEST_WITH(test_each_launch_and_init_is_apart, make_path, remove_path)
-{
-    trace_trial *t = *state;
-    const char *at;
-    char *text;
-    int lives = 0;
-
-    trace_open(t, "bitmap", "", &small);
-    for (t->number = 1; t->number <= 3; t->number++) {
-        trace_run(t, trace_pairs);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(recordings); i++) {
+        trace_record(*state, &recordings[i]);
     }
-    text = trace_closed(t);
-    for (at = strstr(text, "\nblock 0"); at != NULL; at = strstr(at + 1, "\nblock 0")) {
-        char words[40];
-
-        (void)snprintf(words, sizeof(words), " records %d dropped 0\n", 4 * ++lives);
-        assert_memory_equal(strstr(at, " records"), words, strlen(words));
-    }
-    assert_int_equal(lives, 3);
-    assert_non_null(strstr(text, "\nend 3\n"));
-    free(text);
 }
 
 /* ---- any allocator, any schedule: the order is one that can have been ---- */

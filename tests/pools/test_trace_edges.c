@@ -14,16 +14,6 @@
 
 static const shpool_config one = { .block_threads = 1, .payload_bytes = 1024 };
 
-static unsigned count_of(const char *text, const char *what)
-{
-    unsigned count = 0;
-
-    for (const char *at = strstr(text, what); at != NULL; at = strstr(at + 1, what)) {
-        count++;
-    }
-    return count;
-}
-
 /* ---- requests and frees ---- */
 
 static void bad_frees(void *arg)
@@ -40,14 +30,10 @@ static void bad_frees(void *arg)
 
 UNIT_TEST_WITH(test_bad_frees_lie_nowhere, make_path, remove_path)
 {
-    trace_trial *t = *state;
-    char *text;
+    static const recording r = { bad_frees, "", 1, 1, { 1 },
+                                 { { "\nf 0 - 1 1\nf 0 - 1 2\nf 0 - 1 3\nend 1\n", 1 } } };
 
-    trace_open(t, "bitmap", "", &one);
-    trace_run(t, bad_frees);
-    text = trace_closed(t);
-    assert_non_null(strstr(text, "\nf 0 - 1 1\nf 0 - 1 2\nf 0 - 1 3\nend 1\n"));
-    free(text);
+    trace_record(*state, &r);
 }
 
 static void wait_for_copies(void *arg)
@@ -64,16 +50,11 @@ static void wait_for_copies(void *arg)
 
 UNIT_TEST_WITH(test_what_waits_for_copies_has_not_failed, make_path, remove_path)
 {
-    trace_trial *t = *state;
-    char *text;
+    static const recording r = { wait_for_copies, "", 1, 1, { 1 },
+                                 { { "\nw 0 - 700 ", 3 }, { "\nm 0 - ", 0 },
+                                   { "\nm 0 0x", 5 } } }; /* and the queue's own memory */
 
-    trace_open(t, "bitmap", "", &one);
-    trace_run(t, wait_for_copies);
-    text = trace_closed(t);
-    assert_int_equal(count_of(text, "\nw 0 - 700 "), 3);
-    assert_int_equal(count_of(text, "\nm 0 - "), 0);
-    assert_int_equal(count_of(text, "\nm 0 0x"), 5); /* and the queue's own memory */
-    free(text);
+    trace_record(*state, &r);
 }
 
 /* ---- marks ---- */
@@ -107,7 +88,6 @@ static int look_at_records(void *arg)
                                          (buffer + shpool_trace_offset(head->blocks));
     int has = 0;
 
-    (void)arg;
     for (uint32_t i = 0; i < *cursor; i++) {
         const uint32_t what = records[i].what & 0xffu;
 
@@ -157,24 +137,6 @@ UNIT_TEST_WITH(test_a_full_buffer_stays_full, make_path, remove_path)
     text = trace_closed(t);
     assert_int_equal(count_of(text, "\nblock 0 "), 1);
     assert_non_null(strstr(text, " records 128 dropped 4294967165\n"));
-    free(text);
-}
-
-UNIT_TEST_WITH(test_a_complete_run_has_dropped_nothing, make_path, remove_path)
-{
-    static const uint32_t numbers[] = { 50, 13, 40 }; /* 101 and 27 records, then no room */
-    trace_trial *t = *state;
-    char *text;
-
-    trace_open(t, "bitmap", ",trace_bytes=4K,trace_blocks=1", &one);
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(numbers); i++) {
-        t->number = numbers[i];
-        trace_run(t, trace_pairs);
-    }
-    text = trace_closed(t);
-    assert_non_null(strstr(text, " records 100 dropped 0\n"));
-    assert_non_null(strstr(text, " records 26 dropped 0\n"));
-    assert_non_null(strstr(text, " records 0 dropped 80\nend 3\n"));
     free(text);
 }
 

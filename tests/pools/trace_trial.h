@@ -114,6 +114,48 @@ static inline void trace_pairs(void *arg)
     shpool_fini(heap);
 }
 
+static inline unsigned count_of(const char *text, const char *what)
+{
+    unsigned count = 0;
+
+    for (const char *at = strstr(text, what); at != NULL; at = strstr(at + 1, what)) {
+        count++;
+    }
+    return count;
+}
+
+/* Some launches of bitmap, and how often the file has which text. */
+typedef struct recording {
+    simt_kernel kernel;
+    const char *options;
+    uint32_t    threads, blocks;
+    uint32_t    numbers[4]; /* t->number of each launch */
+    struct {
+        const char *text;
+        unsigned    times;
+    } has[6];
+} recording;
+
+static inline void trace_record(trace_trial *t, const recording *r)
+{
+    const shpool_config want = { .block_threads = r->threads, .payload_bytes = 1024 * r->threads };
+    char               *text;
+
+    trace_open(t, "bitmap", r->options, &want);
+    t->launch.grid[0] = r->blocks;
+    for (size_t i = 0; (i < 4) && (r->numbers[i] != 0); i++) {
+        t->number = r->numbers[i];
+        trace_run(t, r->kernel);
+    }
+    text = trace_closed(t);
+    for (size_t i = 0; (i < 6) && (r->has[i].text != NULL); i++) {
+        if (count_of(text, r->has[i].text) != r->has[i].times) {
+            fail_msg("not %u times \"%s\" in %s", r->has[i].times, r->has[i].text, text);
+        }
+    }
+    free(text);
+}
+
 /* In kernels without preemption: a line that the file must have. */
 #define LOG(_t, ...)                                                                               \
     ((_t)->logged += (size_t)snprintf((_t)->log + (_t)->logged, sizeof((_t)->log) - (_t)->logged,  \

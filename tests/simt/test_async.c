@@ -71,7 +71,7 @@ static void load_kernel(void *arg)
         }
         simt_mbar_wait(mbar(0), tile & 1u);
         for (uint32_t i = rank; i < WORDS; i += simt_block_threads()) {
-            expect((probe *)arg, simt_load32(buffer(0) + 4u * i) == from[tile][i]);
+            expect(simt_load32(buffer(0) + 4u * i) == from[tile][i]);
         }
         simt_barrier();
     }
@@ -88,7 +88,6 @@ UNIT_TEST_WITH(test_what_was_copied_is_there_behind_the_wait, setup_memory, NULL
 
 static void store_kernel(void *arg)
 {
-    (void)arg;
     if (simt_thread_rank() != 0) {
         return;
     }
@@ -109,7 +108,7 @@ static void store_kernel(void *arg)
         simt_store32(buffer(1) + 4u * i, 0);
     }
     simt_copy_wait(0);
-    expect((probe *)arg, memcmp(to, from, sizeof(to)) == 0);
+    expect(memcmp(to, from, sizeof(to)) == 0);
 }
 
 UNIT_TEST_WITH(test_a_buffer_is_free_when_its_group_was_read, setup_memory, NULL)
@@ -135,7 +134,7 @@ static void small_kernel(void *arg)
         }
         simt_barrier();
         for (uint32_t i = 0; i < WORDS; i++) {
-            expect((probe *)arg, simt_load32(buffer(tile) + 4u * i) == from[tile][i]);
+            expect(simt_load32(buffer(tile) + 4u * i) == from[tile][i]);
         }
     }
 }
@@ -165,7 +164,7 @@ static void hand_over_kernel(void *arg)
             while (!simt_mbar_test(mbar(0), n & 1u)) {
                 simt_mbar_wait(mbar(0), n & 1u);
             }
-            expect((probe *)arg, simt_load32(buffer(0)) == 500u + n);
+            expect(simt_load32(buffer(0)) == 500u + n);
             simt_mbar_arrive(mbar(1));
         }
     }
@@ -184,7 +183,7 @@ static void poll_kernel(void *arg)
         simt_copy_async(buffer(0), from[1], BYTES, mbar(0));
         while (!simt_mbar_test(mbar(0), 0)) {
         }
-        expect((probe *)arg, simt_load32(buffer(0)) == from[1][0]);
+        expect(simt_load32(buffer(0)) == from[1][0]);
     }
 }
 
@@ -198,7 +197,6 @@ static void pausing_kernel(void *arg)
 {
     simt_addr done = mbar(1);
 
-    (void)arg;
     open_mbars(1, 1);
     if (simt_thread_rank() == 0) {
         simt_atomic_store(done, 0, SIMT_RELEASE);
@@ -232,7 +230,7 @@ static void no_wait_kernel(void *arg)
         simt_copy_async(buffer(0), from[1], BYTES, mbar(0));
     }
     simt_barrier();
-    expect((probe *)arg, simt_load32(buffer(0)) == from[1][0]);
+    expect(simt_load32(buffer(0)) == from[1][0]);
 }
 
 UNIT_TEST_WITH(test_a_forgotten_wait_is_found_by_every_seed, setup_memory, NULL)
@@ -250,7 +248,6 @@ UNIT_TEST_WITH(test_a_forgotten_wait_is_found_by_every_seed, setup_memory, NULL)
 
 static void early_reuse_kernel(void *arg)
 {
-    (void)arg;
     simt_store32(buffer(0), 1);
     simt_fence_async();
     simt_copy_async_out(to[0], buffer(0), 16);
@@ -291,18 +288,8 @@ UNIT_TEST_WITH(test_the_source_is_read_and_the_destination_written_late, setup_m
 
 /* ---- exploration ---- */
 
-static shpool_status explore(uint32_t threads, uint32_t bound, const simt_hooks *hooks,
-                             simt_kernel kernel)
-{
-    simt_launch launch = { .block = { threads }, .dynamic_bytes = 1024, .max_switches = 100000 };
-    simt_bounds bounds = { .preemptions = bound };
-
-    return simt_explore(&launch, &bounds, hooks, kernel, &state, &result);
-}
-
 static void one_copy_kernel(void *arg)
 {
-    (void)arg;
     simt_mbar_init(mbar(0), 1);
     simt_mbar_arrive_expect(mbar(0), 16);
     simt_copy_async(buffer(0), from[0], 16, mbar(0));
@@ -331,7 +318,7 @@ static void rubbish_kernel(void *arg)
     simt_fence_async();
     simt_mbar_arrive_expect(mbar(0), 16);
     simt_copy_async(buffer(0), from[0], 16, mbar(0));
-    expect((probe *)arg, simt_load32(buffer(0)) == 0xeeeeeeeeu);
+    expect(simt_load32(buffer(0)) == 0xeeeeeeeeu);
     simt_mbar_wait(mbar(0), 0);
 }
 
@@ -342,18 +329,17 @@ static void hasty_kernel(void *arg)
     simt_mbar_arrive_expect(mbar(0), 16);
     simt_copy_async(buffer(0), from[0], 16, mbar(0));
     simt_store32(mbar(1), 0);
-    expect((probe *)arg, simt_load32(buffer(0)) != from[0][0]);
+    expect(simt_load32(buffer(0)) != from[0][0]);
     simt_mbar_wait(mbar(0), 0);
 }
 
 static int wrong_after(void *arg)
 {
-    return ((probe *)arg)->wrong != 0;
+    return state.wrong != 0;
 }
 
 static int wrote_two(void *arg)
 {
-    (void)arg;
     return to[0][0] == 2;
 }
 
@@ -383,9 +369,9 @@ static void explored_kernel(void *arg)
     while (!simt_mbar_test(mbar(0), 0)) {
         simt_mbar_wait(mbar(0), 0);
     }
-    expect((probe *)arg, simt_load32(buffer(0)) == from[0][0]);
-    expect((probe *)arg, simt_load32(buffer(1)) == from[1][0]);
-    expect((probe *)arg, simt_load32(buffer(2)) == 3);
+    expect(simt_load32(buffer(0)) == from[0][0]);
+    expect(simt_load32(buffer(1)) == from[1][0]);
+    expect(simt_load32(buffer(2)) == 3);
 }
 
 UNIT_TEST_WITH(test_every_order_of_copies_and_threads, setup_memory, NULL)

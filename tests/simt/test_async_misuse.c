@@ -29,7 +29,6 @@ static const misuse *wrong_use;
 
 static void misuse_kernel(void *arg)
 {
-    (void)arg;
     if (simt_thread_rank() == 0) {
         simt_mbar_init(mbar(0), 1);
         wrong_use->body();

@@ -15,19 +15,18 @@ static shpool_status run_clusters(uint32_t blocks, uint32_t threads, simt_engine
 
 static void rank_kernel(void *arg)
 {
-    probe    *p    = (probe *)arg;
     uint32_t  rank = simt_cluster_rank();
     simt_addr base = simt_dynamic_base();
 
     /* a grid of 4 x 2 x 2 in clusters of 2 x 1 x 2 */
-    expect(p, simt_cluster_blocks() == 4);
-    expect(p, rank == simt_block_x() % 2u + 2u * (simt_block_z() % 2u));
-    expect(p, simt_block_rank() == simt_block_x() + 4u * (simt_block_y() + 2u * simt_block_z()));
-    expect(p, (simt_thread_rank() < 3) && (simt_block_threads() == 3));
-    expect(p, (simt_addr_rank(base) == rank) && (simt_map_cluster(base, rank) == base));
-    expect(p, simt_addr_offset(base) == simt_addr_offset(simt_map_cluster(base, rank ^ 1u)));
-    expect(p, simt_shared_end(0) == simt_addr_offset(base) + 64u);
-    simt_global_add32(&p->seen[simt_block_rank() * 3u + simt_thread_rank()], 1);
+    expect(simt_cluster_blocks() == 4);
+    expect(rank == simt_block_x() % 2u + 2u * (simt_block_z() % 2u));
+    expect(simt_block_rank() == simt_block_x() + 4u * (simt_block_y() + 2u * simt_block_z()));
+    expect((simt_thread_rank() < 3) && (simt_block_threads() == 3));
+    expect((simt_addr_rank(base) == rank) && (simt_map_cluster(base, rank) == base));
+    expect(simt_addr_offset(base) == simt_addr_offset(simt_map_cluster(base, rank ^ 1u)));
+    expect(simt_shared_end(0) == simt_addr_offset(base) + 64u);
+    simt_global_add32(&state.seen[simt_block_rank() * 3u + simt_thread_rank()], 1);
 }
 
 UNIT_TEST_WITH(test_ranks_of_3d_clusters, setup, NULL)
@@ -35,8 +34,7 @@ UNIT_TEST_WITH(test_ranks_of_3d_clusters, setup, NULL)
     simt_launch launch = { .block = { 3 }, .grid = { 4, 2, 2 }, .cluster = { 2, 1, 2 },
                            .dynamic_bytes = 64 };
 
-    assert_int_equal(simt_run(&launch, rank_kernel, &state, &result), SHPOOL_OK);
-    assert_int_equal(state.wrong, 0);
+    fine(simt_run(&launch, rank_kernel, &state, &result));
     for (uint32_t i = 0; i < 48; i++) {
         assert_int_equal(state.seen[i], 1);
     }
@@ -45,37 +43,35 @@ UNIT_TEST_WITH(test_ranks_of_3d_clusters, setup, NULL)
 /* Each thread writes a word of the next block's memory, and reads the last block's word. */
 static void ring_kernel(void *arg)
 {
-    probe    *p    = (probe *)arg;
     uint32_t  n    = simt_cluster_blocks();
     uint32_t  rank = simt_cluster_rank();
     simt_addr own  = simt_dynamic_base() + 4u * simt_thread_rank();
     simt_addr far  = simt_map_cluster(own, (rank + 1u) % n);
     uint32_t *word = (uint32_t *)simt_from_shared(far);
 
-    expect(p, simt_load32(own) == 0xa5a5a5a5u); /* fresh in every cluster */
+    expect(simt_load32(own) == 0xa5a5a5a5u); /* fresh in every cluster */
     simt_cluster_barrier();
     simt_cluster_store32(far, rank);
-    expect(p, simt_is_within(simt_window(), word) && (simt_to_shared(word) == far));
-    expect(p, simt_is_shared(word) == (n == 1));
+    expect(simt_is_within(simt_window(), word) && (simt_to_shared(word) == far));
+    expect(simt_is_shared(word) == (n == 1));
     simt_cluster_barrier();
-    expect(p, simt_load32(own) == (rank + n - 1u) % n);
-    expect(p, simt_cluster_load32(own) == simt_near_load32(own));
+    expect(simt_load32(own) == (rank + n - 1u) % n);
+    expect(simt_cluster_load32(own) == simt_near_load32(own));
     simt_barrier(); /* only of the block; the next is for threads that have not read yet */
     simt_cluster_barrier();
     (void)simt_cluster_atomic_add(simt_map_cluster(simt_dynamic_base() + 256u, 0), 1, SIMT_RELAXED);
     (void)simt_cluster_atomic_add(far, 100, SIMT_RELAXED);
     simt_cluster_barrier();
-    expect(p, simt_near_atomic_load(own, SIMT_RELAXED) == (rank + n - 1u) % n + 100u);
+    expect(simt_near_atomic_load(own, SIMT_RELAXED) == (rank + n - 1u) % n + 100u);
     if (rank == 0) {
-        expect(p, simt_load32(simt_dynamic_base() + 256u) ==
-                      0xa5a5a5a5u + n * simt_block_threads());
+        expect(simt_load32(simt_dynamic_base() + 256u) == 0xa5a5a5a5u + n * simt_block_threads());
     }
     simt_cluster_barrier();
     *word = 7; /* through the generic pointer */
     simt_cluster_barrier();
-    expect(p, simt_load32(own) == 7);
+    expect(simt_load32(own) == 7);
     simt_cluster_barrier();
-    simt_global_add32(&p->count, 1);
+    simt_global_add32(&state.count, 1);
 }
 
 UNIT_TEST_WITH(test_blocks_reach_each_others_memory, setup, NULL)
@@ -85,16 +81,13 @@ UNIT_TEST_WITH(test_blocks_reach_each_others_memory, setup, NULL)
     for (uint32_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         for (uint32_t seed = 0; seed < 8; seed++) {
             setup(NULL);
-            assert_int_equal(run_clusters(sizes[i], (seed < 6) ? 3 : 40, SIMT_FIBERS, seed,
-                                          ring_kernel), SHPOOL_OK);
-            assert_int_equal(state.wrong, 0);
+            fine(run_clusters(sizes[i], (seed < 6) ? 3 : 40, SIMT_FIBERS, seed, ring_kernel));
             assert_int_equal(state.count, 2u * sizes[i] * ((seed < 6) ? 3u : 40u));
         }
     }
     for (uint32_t seed = 0; seed < 4; seed++) {
         setup(NULL);
-        assert_int_equal(run_clusters(4, 3, SIMT_THREADS, seed, ring_kernel), SHPOOL_OK);
-        assert_int_equal(state.wrong, 0);
+        fine(run_clusters(4, 3, SIMT_THREADS, seed, ring_kernel));
         assert_int_equal(state.count, 24);
     }
 }
@@ -110,7 +103,7 @@ static void flag_kernel(void *arg)
         while (simt_cluster_atomic_load(flag, SIMT_ACQUIRE) == 0) {
             simt_wait(flag, 0);
         }
-        expect((probe *)arg, simt_cluster_load32(flag + 4u) == 17);
+        expect(simt_cluster_load32(flag + 4u) == 17);
     } else {
         simt_store32(flag + 4u, 17);
         simt_near_atomic_store(flag, 1, SIMT_RELEASE);
@@ -123,23 +116,20 @@ UNIT_TEST_WITH(test_every_schedule_of_a_flag, setup, NULL)
     simt_launch launch = { .block = { 1 }, .cluster = { 2 }, .dynamic_bytes = 64 };
     simt_bounds bounds = { .preemptions = 3 };
 
-    assert_int_equal(simt_explore(&launch, &bounds, NULL, flag_kernel, &state, &result), SHPOOL_OK);
-    assert_int_equal(state.wrong, 0);
+    fine(simt_explore(&launch, &bounds, NULL, flag_kernel, &state, &result));
     assert_true(result.complete);
     assert_true(result.schedules > 50);
-    assert_int_equal(run_clusters(2, 1, SIMT_THREADS, 1, flag_kernel), SHPOOL_OK);
-    assert_int_equal(state.wrong, 0);
+    fine(run_clusters(2, 1, SIMT_THREADS, 1, flag_kernel));
 }
 
 /* ---- errors ---- */
 
 static void wrong_kernel(void *arg)
 {
-    const probe *p    = (const probe *)arg;
-    simt_addr    base = simt_dynamic_base();
-    simt_addr    far  = simt_map_cluster(base, simt_cluster_rank() ^ 1u);
+    simt_addr base = simt_dynamic_base();
+    simt_addr far  = simt_map_cluster(base, simt_cluster_rank() ^ 1u);
 
-    if (p->x == 0) { /* the neighbour may not have started */
+    if (state.x == 0) { /* the neighbour may not have started */
         (void)simt_cluster_load32(far);
         return;
     }
@@ -147,7 +137,7 @@ static void wrong_kernel(void *arg)
     if (simt_cluster_rank() == 1) {
         return;
     }
-    switch (p->x) {
+    switch (state.x) {
     case 1: /* and it may have exited */
         simt_wait(base, 0xa5a5a5a5u);
         break;
@@ -198,7 +188,6 @@ UNIT_TEST_WITH(test_wrong_accesses_are_named, setup, NULL)
 
 static void exit_kernel(void *arg)
 {
-    (void)arg;
     simt_cluster_barrier();
     if (simt_cluster_rank() == 0) {
         for (uint32_t i = 0; i < 100; i++) {
@@ -220,9 +209,7 @@ UNIT_TEST_WITH(test_a_neighbour_that_exits_too_early_is_found, setup, NULL)
 
 static void apart_kernel(void *arg)
 {
-    const probe *p = (const probe *)arg;
-
-    if (p->x == 0) { /* one block at its own barrier, the other at the cluster's */
+    if (state.x == 0) { /* one block at its own barrier, the other at the cluster's */
         if (simt_cluster_rank() == 0) {
             simt_cluster_barrier();
         } else if (simt_thread_rank() == 0) {
@@ -239,16 +226,14 @@ static void apart_kernel(void *arg)
 
 UNIT_TEST_WITH(test_threads_at_different_barriers_are_named, setup, NULL)
 {
-    for (uint32_t engine = SIMT_FIBERS; engine <= SIMT_THREADS; engine++) {
+    FOR_EACH_ENGINE(engine) {
         setup(NULL);
-        assert_int_equal(run_clusters(2, 2, (simt_engine)engine, 4, apart_kernel),
-                         SHPOOL_ERR_DIVERGENCE);
+        assert_int_equal(run_clusters(2, 2, engine, 4, apart_kernel), SHPOOL_ERR_DIVERGENCE);
         assert_text("cluster of block 0, threads as block:thread");
         assert_text("thread 1:0: barrier at");
         assert_text("cluster barrier at");
         state.x = 1;
-        assert_int_equal(run_clusters(2, 2, (simt_engine)engine, 4, apart_kernel),
-                         SHPOOL_ERR_DIVERGENCE);
+        assert_int_equal(run_clusters(2, 2, engine, 4, apart_kernel), SHPOOL_ERR_DIVERGENCE);
         assert_text("threads 0:0-1: cluster barrier at");
     }
 }
@@ -257,7 +242,7 @@ static void one_block_kernel(void *arg)
 {
     if (simt_cluster_rank() == 1) {
         simt_barrier(); /* the others need not come, or may have exited */
-        simt_global_add32(&((probe *)arg)->count, 1);
+        simt_global_add32(&state.count, 1);
     }
 }
 
@@ -272,17 +257,16 @@ static void vote_kernel(void *arg)
     uint32_t rank = simt_cluster_rank();
     uint32_t all  = simt_ballot(0x1ffu, simt_thread_rank() >= rank); /* a warp of 9 lanes a block */
 
-    expect((probe *)arg, all == ((0x1ffu << rank) & 0x1ffu));
-    expect((probe *)arg, (simt_converged() & ~0x1ffu) == 0);
-    expect((probe *)arg, simt_shfl(0x1ffu, rank, 8) == rank);
+    expect(all == ((0x1ffu << rank) & 0x1ffu));
+    expect((simt_converged() & ~0x1ffu) == 0);
+    expect(simt_shfl(0x1ffu, rank, 8) == rank);
 }
 
 UNIT_TEST_WITH(test_warps_end_with_their_block, setup, NULL)
 {
     for (uint32_t seed = 0; seed < 12; seed++) {
         setup(NULL);
-        assert_int_equal(run_clusters(8, 9, SIMT_FIBERS, seed, vote_kernel), SHPOOL_OK);
-        assert_int_equal(state.wrong, 0);
+        fine(run_clusters(8, 9, SIMT_FIBERS, seed, vote_kernel));
     }
 }
 

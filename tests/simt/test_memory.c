@@ -10,10 +10,8 @@
 /* Atomics, votes, barriers: threads wait for each other in every way. */
 static void kernel(void *arg)
 {
-    probe    *p  = (probe *)arg;
     simt_addr at = simt_dynamic_base();
 
-    (void)p;
     if (simt_thread_rank() == 0) {
         simt_store32(at, 0);
     }
@@ -22,7 +20,7 @@ static void kernel(void *arg)
     (void)simt_any(simt_mask(0, simt_block_threads()), simt_lane() == 1);
     simt_barrier();
     if (simt_load32(at) != simt_block_threads()) {
-        p->wrong++;
+        state.wrong++;
     }
 }
 
@@ -89,7 +87,6 @@ static void test_runs(void **unused)
         SCENE(fibers), SCENE(threads), SCENE(cluster), SCENE(explore),
     };
 
-    (void)unused;
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(scenes); i++) {
         fault_sweep(&scenes[i]);
     }

@@ -31,13 +31,13 @@ static void swap_pairs(probe *p, simt_addr a, uint32_t n, uint32_t bad)
     if (bad < n) {
         simt_store32(odd, 99);
     }
-    expect(p, simt_atomic_cas_pairs(a, n, old, set, SIMT_ACQ_REL) == bad);
+    expect(simt_atomic_cas_pairs(a, n, old, set, SIMT_ACQ_REL) == bad);
     if (bad < n) {
-        expect(p, simt_load32(odd) == 99);
+        expect(simt_load32(odd) == 99);
         simt_store32(odd, ((n & 1u) != 0) ? old.y : old.x);
     }
     for (uint32_t i = 0; i < PAIRS; i++) {
-        expect(p, is(a + 8u * i, (i < bad) ? set : (i < n) ? old : plain));
+        expect(is(a + 8u * i, (i < bad) ? set : (i < n) ? old : plain));
     }
     p->count++;
 }
@@ -52,11 +52,11 @@ static void swap_pairs(probe *p, simt_addr a, uint32_t n, uint32_t bad)
             put(a + 8u * i, (i < n) ? amid : (i == n) ? next : plain); \
         } \
         at = simt_##_p##atomic_clear_run(a, a + 8u * last, amid, &found, SIMT_RELEASE); \
-        expect(p, at == a + 8u * n); \
-        expect(p, (found.x == simt_load32(at)) && (found.y == simt_load32(at + 4u))); \
+        expect(at == a + 8u * n); \
+        expect((found.x == simt_load32(at)) && (found.y == simt_load32(at + 4u))); \
         for (uint32_t i = 0; i < PAIRS; i++) { \
             const simt_pair none = { 0, 0 }; \
-            expect(p, is(a + 8u * i, (i < n) ? none : (i == n) ? next : plain)); \
+            expect(is(a + 8u * i, (i < n) ? none : (i == n) ? next : plain)); \
         } \
         p->count++; \
     } \
@@ -76,8 +76,8 @@ static void swap_pairs(probe *p, simt_addr a, uint32_t n, uint32_t bad)
         put(a + 8u, plain); \
         put(a + 16u, (simt_pair){ 0xffu, 0xffu }); \
         simt_##_p##atomic_and_pairs(both, keep, 2u, SIMT_RELEASE); \
-        expect(p, is(a, kept) && is(a + 8u, plain) && is(a + 16u, (simt_pair){ 0x0fu, 0xf0u })); \
-        expect(p, (simt_##_p##peek_pair(a).x == 0xf0u) && (simt_##_p##peek_pair(a).y == 0x0fu)); \
+        expect(is(a, kept) && is(a + 8u, plain) && is(a + 16u, (simt_pair){ 0x0fu, 0xf0u })); \
+        expect((simt_##_p##peek_pair(a).x == 0xf0u) && (simt_##_p##peek_pair(a).y == 0x0fu)); \
     }
 PAIRS_KERNEL()
 PAIRS_KERNEL(near_)
@@ -94,8 +94,8 @@ static void swaps_kernel(void *arg)
         }
     }
     put(a, old);
-    expect(p, simt_atomic_cas_pair(a, old, set, SIMT_ACQUIRE) && is(a, set));
-    expect(p, !simt_atomic_cas_pair(a, old, plain, SIMT_ACQUIRE) && is(a, set));
+    expect(simt_atomic_cas_pair(a, old, set, SIMT_ACQUIRE) && is(a, set));
+    expect(!simt_atomic_cas_pair(a, old, plain, SIMT_ACQUIRE) && is(a, set));
 }
 
 UNIT_TEST_WITH(test_pairs_of_words, setup, NULL)
@@ -141,9 +141,9 @@ static void rivals_kernel(void *arg)
         const uint32_t first  = i < p->seen[0];
         const uint32_t second = (i >= 1u) && (i - 1u < p->seen[1]);
 
-        expect(p, !first || !second);
-        expect(p, simt_load32(a + 8u * i) == (first ? 1u : second ? 2u : 0u));
-        expect(p, simt_load32(a + 8u * i + 4u) == ((first || second) ? 7u : 0u));
+        expect(!first || !second);
+        expect(simt_load32(a + 8u * i) == (first ? 1u : second ? 2u : 0u));
+        expect(simt_load32(a + 8u * i + 4u) == ((first || second) ? 7u : 0u));
     }
 }
 

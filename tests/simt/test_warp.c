@@ -43,7 +43,6 @@ static uint32_t color_of(uint32_t round, uint32_t rank)
 
 static void collectives_kernel(void *arg)
 {
-    probe   *p    = (probe *)arg;
     uint32_t rank = simt_thread_rank();
     uint32_t lane = simt_lane();
     uint32_t warp = rank - lane;
@@ -62,21 +61,21 @@ static void collectives_kernel(void *arg)
             }
         }
 #define FROM(_i) (((_i) >= 32) ? v : (mask >> (_i) & 1u) ? value_of(round, warp + (_i)) : ~v)
-        expect(p, simt_ballot(mask, v) == yes);
-        expect(p, simt_any(mask, v) == (yes != 0));
-        expect(p, simt_all(mask, v) == (yes == mask));
-        expect(p, simt_match_any(mask, v) == equal);
-        expect(p, simt_shfl(mask, v, n) == FROM(n));
-        expect(p, simt_shfl_xor(mask, v, n) == FROM(x));
-        expect(p, simt_shfl_up(mask, v, n) == FROM(u));
-        expect(p, simt_shfl_down(mask, v, n) == FROM(d));
+        expect(simt_ballot(mask, v) == yes);
+        expect(simt_any(mask, v) == (yes != 0));
+        expect(simt_all(mask, v) == (yes == mask));
+        expect(simt_match_any(mask, v) == equal);
+        expect(simt_shfl(mask, v, n) == FROM(n));
+        expect(simt_shfl_xor(mask, v, n) == FROM(x));
+        expect(simt_shfl_up(mask, v, n) == FROM(u));
+        expect(simt_shfl_down(mask, v, n) == FROM(d));
         simt_store32(simt_dynamic_base() + 4 * rank, round);
         simt_warp_sync(mask);
         for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
-            expect(p, simt_load32(simt_dynamic_base() + 4 * (warp + simt_ffs(rest) - 1)) == round);
+            expect(simt_load32(simt_dynamic_base() + 4 * (warp + simt_ffs(rest) - 1)) == round);
         }
         simt_warp_sync(mask);
-        simt_global_add32(&p->count, 1);
+        simt_global_add32(&state.count, 1);
     }
 }
 
@@ -87,22 +86,18 @@ UNIT_TEST_WITH(test_collectives_answer_as_the_model_does, setup, NULL)
     for (size_t i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
         for (uint32_t period = 0; period < 3; period++) {
             state.count = 0;
-            assert_int_equal(run(threads[i], SIMT_FIBERS, i, period, collectives_kernel),
-                             SHPOOL_OK);
-            assert_int_equal(state.wrong, 0);
+            fine(run(threads[i], SIMT_FIBERS, i, period, collectives_kernel));
             assert_int_equal(state.count, threads[i] * ROUNDS);
         }
     }
-    assert_int_equal(run(40, SIMT_THREADS, 0, 1, collectives_kernel), SHPOOL_OK);
-    assert_int_equal(state.wrong, 0);
+    fine(run(40, SIMT_THREADS, 0, 1, collectives_kernel));
 }
 
 static void mask_kernel(void *arg)
 {
-    probe   *p    = (probe *)arg;
     uint32_t lane = simt_lane();
 
-    switch (p->x) {
+    switch (state.x) {
     case 0: /* names the wrong lane */
         simt_ballot((lane == 3) ? 1u << 4 : 1u << lane, 1);
         break;
@@ -186,14 +181,13 @@ UNIT_TEST_WITH(test_masks_that_cannot_be_met_diverge, setup, NULL)
 
 static void converged_kernel(void *arg)
 {
-    probe   *p    = (probe *)arg;
     uint32_t mask = simt_converged();
 
-    expect(p, (mask >> simt_lane()) & 1u);
-    expect(p, simt_ballot(mask, 1) == mask); /* all of them have the same answer */
-    simt_global_add32(&p->seen[simt_popc(mask)], 1);
+    expect((mask >> simt_lane()) & 1u);
+    expect(simt_ballot(mask, 1) == mask); /* all of them have the same answer */
+    simt_global_add32(&state.seen[simt_popc(mask)], 1);
     if (simt_popc(mask) == simt_block_threads()) {
-        simt_global_add32(&p->x, 1);
+        simt_global_add32(&state.x, 1);
     }
 }
 
@@ -209,8 +203,7 @@ UNIT_TEST_WITH(test_converged_gives_subsets_from_one_lane_to_all, setup, NULL)
         sizes += state.seen[i] != 0;
     }
     assert_true((state.seen[1] > 0) && (state.seen[24] > 0) && (sizes > 10));
-    assert_int_equal(run(24, SIMT_THREADS, 0, 1, converged_kernel), SHPOOL_OK);
-    assert_int_equal(state.wrong, 0);
+    fine(run(24, SIMT_THREADS, 0, 1, converged_kernel));
 }
 
 /* Warp 0 says when it has been in simt_converged(); warp 1 asks again and again. */
@@ -223,7 +216,7 @@ static void polled_kernel(void *arg)
     }
     simt_barrier();
     if (simt_warp() == 0) {
-        expect((probe *)arg, simt_converged() != 0);
+        expect(simt_converged() != 0);
         (void)simt_atomic_add(flag, 1u, SIMT_RELAXED);
     } else {
         while (simt_atomic_load(flag, SIMT_RELAXED) != SIMT_WARP) {
@@ -237,8 +230,7 @@ UNIT_TEST_WITH(test_converged_ends_while_others_poll, setup, NULL)
     for (unsigned long long seed = 0; seed < 20; seed++) {
         assert_int_equal(run(64, SIMT_FIBERS, seed, 3, polled_kernel), SHPOOL_OK);
     }
-    assert_int_equal(run(64, SIMT_THREADS, 0, 1, polled_kernel), SHPOOL_OK);
-    assert_int_equal(state.wrong, 0);
+    fine(run(64, SIMT_THREADS, 0, 1, polled_kernel));
 }
 
 /* ---- bits ---- */
@@ -255,12 +247,11 @@ static uint32_t mask_of(uint32_t first, uint32_t count)
 
 static void bits_kernel(void *arg)
 {
-    probe   *p     = (probe *)arg;
     uint32_t first = simt_thread_rank();
 
     for (uint32_t count = 0; count <= 32; count++) {
-        expect(p, simt_mask(first, count) == mask_of(first, count));
-        simt_global_add32(&p->count, 1);
+        expect(simt_mask(first, count) == mask_of(first, count));
+        simt_global_add32(&state.count, 1);
     }
 }
 
@@ -273,15 +264,13 @@ UNIT_TEST_WITH(test_masks_of_every_first_and_count, setup, NULL)
 
 static void keep_kernel(void *arg)
 {
-    probe   *p = (probe *)arg;
     uint32_t v = hash(simt_thread_rank(), 0, 4);
 
-    expect(p, (simt_keep(v) == v) && (simt_keep(~v) == ~v));
-    expect(p, (simt_keep(0) == 0) && (simt_keep(~0u) == ~0u));
+    expect((simt_keep(v) == v) && (simt_keep(~v) == ~v));
+    expect((simt_keep(0) == 0) && (simt_keep(~0u) == ~0u));
 }
 
 UNIT_TEST_WITH(test_a_kept_value_is_the_value, setup, NULL)
 {
-    assert_int_equal(run(64, SIMT_FIBERS, 0, 0, keep_kernel), SHPOOL_OK);
-    assert_int_equal(state.wrong, 0);
+    fine(run(64, SIMT_FIBERS, 0, 0, keep_kernel));
 }

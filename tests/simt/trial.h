@@ -40,11 +40,22 @@ static inline shpool_status run(uint32_t threads, simt_engine engine, unsigned l
 
 static inline int setup(void **unused)
 {
-    (void)unused;
     memset(&state, 0, sizeof(state));
     timeout_ms = 0;
     return 0;
 }
+
+/* A run has ended well, and no thread found anything wrong. */
+static inline void fine(shpool_status status)
+{
+    if (status != SHPOOL_OK) {
+        fail_msg("%s", result.text);
+    }
+    assert_int_equal(state.wrong, 0);
+}
+
+#define FOR_EACH_ENGINE(_engine)                                                                   \
+    for (simt_engine _engine = SIMT_FIBERS; _engine <= SIMT_THREADS; _engine++)
 
 static inline void assert_text(const char *part)
 {
@@ -53,17 +64,25 @@ static inline void assert_text(const char *part)
     }
 }
 
-static inline void expect(probe *p, int fine)
+static inline void expect(int is_fine)
 {
-    if (!fine) {
-        simt_global_add32(&p->wrong, 1);
+    if (!is_fine) {
+        simt_global_add32(&state.wrong, 1);
     }
+}
+
+static inline shpool_status explore(uint32_t threads, uint32_t bound, const simt_hooks *hooks,
+                                    simt_kernel kernel)
+{
+    simt_launch launch = { .block = { threads }, .dynamic_bytes = 1024, .max_switches = 100000 };
+    simt_bounds bounds = { .preemptions = bound };
+
+    return simt_explore(&launch, &bounds, hooks, kernel, &state, &result);
 }
 
 /* A livelock: no thread stores the word. */
 static inline void spin_kernel(void *arg)
 {
-    (void)arg;
     while (simt_atomic_load(simt_dynamic_base(), SIMT_RELAXED) != 1) {
     }
 }
