@@ -10,8 +10,7 @@ noinst_HEADERS += \
 	tests/pools/scene.h \
 	tests/pools/script.h \
 	tests/pools/stray_trial.h \
-	tests/pools/trace_trial.h \
-	tests/pools/wait_trial.h
+	tests/pools/trace_trial.h
 if HAVE_CMOCKA
 shpool_cmocka_tests += \
 	tests/pools/test_after \
@@ -32,7 +31,6 @@ shpool_cmocka_tests += \
 	tests/pools/test_group_explore_planes \
 	tests/pools/test_group_misuse \
 	tests/pools/test_group_search \
-	tests/pools/test_heap \
 	tests/pools/test_init \
 	tests/pools/test_lock \
 	tests/pools/test_misuse \

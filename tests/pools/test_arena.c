@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Properties of an arena beyond malloc and free: the order in which memory is released, marks, and
- * allocations of a whole block or warp. */
+/* Properties of an arena beyond malloc and free: the order in which memory is released, and marks. */
 #include "scene.h"
 
 #include <shpool/scratch.h>
@@ -186,39 +185,3 @@ static void damage_kernel(shpool_heap heap)
 }
 
 SCENE(test_walk_sees_damage, damage_kernel, .only = "arena", .each = 128, .alignments = { 64 })
-
-/* ---- a block, a warp ---- */
-
-static void together_kernel(shpool_heap heap)
-{
-    uint32_t rank  = simt_thread_rank();
-    uint32_t lanes = shpool_warp_lanes();
-    uint32_t n     = simt_block_threads();
-
-    for (uint32_t round = 1; round <= 3; round++) {
-        uint32_t *block = (uint32_t *)shpool_malloc_block(heap, n * 4u * round);
-        uint32_t *warp;
-
-        EXPECT(block != NULL);
-        block[rank] = rank * round;
-        simt_barrier();
-        EXPECT(block[n - 1u - rank] == (n - 1u - rank) * round);
-        warp = (uint32_t *)shpool_malloc_warp(heap, 4u * 32u);
-        EXPECT(warp != NULL);
-        warp[simt_lane()] = rank;
-        simt_warp_sync(lanes);
-        EXPECT(warp[simt_popc(lanes) - 1u - simt_lane()] ==
-                      (rank & ~31u) + simt_popc(lanes) - 1u - simt_lane());
-        shpool_free_warp(heap, warp);
-        shpool_free_block(heap, block);
-    }
-    EXPECT(shpool_malloc_block(heap, 1u << 20) == NULL);
-    EXPECT(shpool_malloc_warp(heap, 1u << 20) == NULL);
-    shpool_free_block(heap, NULL);
-    shpool_free_warp(heap, NULL);
-}
-
-/* Every allocator: the first thread of the block, or the first lane, is the owner. */
-SCENE(test_one_request_and_every_thread_gets_the_pointer, together_kernel,
-      .options = { "", ":check=1" }, .threads = { 1, 31, 33, 70 }, .each = 3000, .seeds = 4,
-      .periods = 4)

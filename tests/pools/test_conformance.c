@@ -62,32 +62,6 @@ SCRIPT_TEST(test_scripts_with_stats, ":stats=1", 33, 1, 1, 2, SIMT_FIBERS)
 
 /* ---- sizes ---- */
 
-static void largest_kernel(shpool_heap heap)
-{
-    if (trial_leads(heap)) {
-        heap_slot slot;
-
-        EXPECT(shpool_largest(heap) == t.pool.largest);
-        EXPECT(shpool_malloc(heap, t.pool.largest + 1u) == NULL);
-        EXPECT(get(heap, &slot, t.pool.largest, 1));
-        EXPECT(shpool_largest(heap) == 0);
-        EXPECT(shpool_malloc(heap, 1) == NULL);
-        put(heap, &slot);
-    }
-}
-
-UNIT_TEST(test_largest_is_exact)
-{
-    for (uint32_t each = 1; each < 6000; each += 1u + each / 4u) {
-        const scene s = { .body = largest_kernel, .threads = { 3 }, .each = each };
-
-        run_scene(&s);
-    }
-}
-
-SCENE(test_largest_is_exact_at_every_alignment, largest_kernel, .threads = { 2 }, .each = 2000,
-      .alignments = { 16, 32, 64, 128, 256, 512, 1024 })
-
 static void full_kernel(shpool_heap heap)
 {
     heap_slot slot[64];
@@ -160,6 +134,87 @@ SCENE(test_sizes_that_no_pool_has_give_null, huge_kernel, .threads = { 2 }, .eac
 /* SIZE_MAX - 15 and up; what is below is the host's own business */
 SCENE(test_sizes_that_overflow_the_spill_header_give_null, huge_kernel, .takes = every,
       .caps = SHPOOL_CAP_SPILL, .threads = { 2 }, .each = 400, .number = 14)
+
+/* ---- alignment ---- */
+
+static void alignment_kernel(shpool_heap heap)
+{
+    heap_slot slot[8];
+    uint32_t  count = 0;
+
+    if (trial_leads(heap)) {
+        heap_slot odd;
+
+        EXPECT(get(heap, &odd, 1, 9)); /* so that others are odd */
+        for (uint32_t alignment = 16; alignment <= t.pool.alignment; alignment *= 2) {
+            EXPECT(get_aligned(heap, &slot[count], 24, alignment, count));
+            count++;
+        }
+        for (size_t alignment = 1; alignment < 16; alignment *= 2) { /* below 16: 16 */
+            void *ptr = shpool_aligned_malloc(heap, alignment, 8);
+
+            EXPECT((ptr != NULL) && ((uintptr_t)ptr % 16u == 0));
+            EXPECT(shpool_free_at(heap, ptr, 0) == SHPOOL_FREE_OK);
+        }
+        EXPECT(shpool_aligned_malloc(heap, 2u * t.pool.alignment, 16) == NULL);
+        EXPECT(shpool_aligned_malloc(heap, (size_t)1 << 32, 16) == NULL);
+        EXPECT(shpool_aligned_malloc(heap, ((size_t)1 << 32) + 16, 16) == NULL);
+        EXPECT(shpool_aligned_malloc(heap, 0, 16) == NULL);
+        EXPECT(shpool_aligned_malloc(heap, 3, 16) == NULL);
+        EXPECT(shpool_aligned_malloc(heap, 24, 16) == NULL);
+        EXPECT(shpool_aligned_malloc(heap, SIZE_MAX, 16) == NULL);
+        while (count > 0) {
+            put(heap, &slot[--count]);
+        }
+        put(heap, &odd);
+    }
+}
+
+SCENE(test_every_alignment_up_to_the_configured_one_and_no_other, alignment_kernel,
+      .caps = SHPOOL_CAP_ALIGNED, .threads = { 3 }, .each = 8000,
+      .alignments = { 16, 64, 256, 1024 })
+
+/* ---- realloc ---- */
+
+static void realloc_kernel(shpool_heap heap)
+{
+    heap_slot a;
+    heap_slot b;
+
+    if (trial_leads(heap)) {
+        unsigned char *at;
+        size_t         most = t.pool.largest;
+        void          *ptr  = shpool_realloc(heap, NULL, 100);
+
+        heap_model_count_malloc(&t.model, (ptr != NULL) ? 1u : 0u);
+        EXPECT(trial_got(&t, heap, &a, ptr, 100, 16, 1));
+        EXPECT(resize(heap, &a, 0, 2) && (a.bytes >= 1)); /* as 1 */
+        for (uint32_t bytes = 1; bytes < most / 3u; bytes += bytes / 2u + 7u) { /* both fit */
+            EXPECT(resize(heap, &a, bytes, bytes));
+        }
+        EXPECT(resize(heap, &a, most / 3u, 3));
+        at = a.at;
+        EXPECT(resize(heap, &a, 20, 4)); /* the next block is free now */
+        EXPECT(resize(heap, &a, most / 3u, 5));
+        EXPECT(resize(heap, &a, 20, 6));
+        EXPECT(!has_cap(&t, SHPOOL_CAP_RESIZE) || (a.at == at));
+        EXPECT(!resize(heap, &a, most + 1u, 6)); /* old one unharmed */
+        put(heap, &a);
+
+        /* Shrinking makes room for others; growing into them is impossible, so it moves. */
+        EXPECT(get(heap, &a, 60, 7));
+        EXPECT(get(heap, &b, 60, 8));
+        EXPECT(resize(heap, &a, 130, 9));
+        EXPECT(resize(heap, &b, 130, 10));
+        EXPECT(resize(heap, &a, 10, 11));
+        EXPECT(!resize(heap, &b, most, 12));
+        put(heap, &a);
+        put(heap, &b);
+    }
+}
+
+SCENE(test_realloc_keeps_contents_moved_or_not_or_refused, realloc_kernel,
+      .options = { "", ":stats=1" }, .threads = { 1, 2 }, .each = 1500, .counts = 1)
 
 /* ---- every call ---- */
 

@@ -26,6 +26,7 @@ static void geometry_kernel(shpool_heap heap)
     }
     simt_barrier(); /* every pool is full */
     if (trial_leads(heap)) {
+        EXPECT((shpool_largest(heap) == 0) && (shpool_malloc(heap, 1) == NULL));
         put(heap, &all);
     }
 }
@@ -61,6 +62,7 @@ static int open_random(const shpool_allocator *allocator, uint32_t *seed)
     if (shpool_simt_open(allocator->name, &want, &t.pool) != SHPOOL_OK) {
         return 0;
     }
+    assert_true(t.pool.largest * t.pool.pools >= want.payload_bytes);
     t.number               = next_random(seed) % 2;
     t.launch.block[0]      = want.block_threads;
     t.launch.dynamic_bytes = t.pool.shared_bytes;

@@ -3,8 +3,6 @@
  * pool. */
 #include "group_trial.h"
 
-#include <shpool/wait.h>
-
 static const group_shape *shape;
 static uint32_t           answers; /* of members */
 

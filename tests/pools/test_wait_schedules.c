@@ -29,7 +29,6 @@ static void end_turn(const shpool_turn *turn);
 #define shpool_turn_end end_turn
 #include "group_trial.h"
 #undef shpool_turn_end
-#include "wait_trial.h"
 
 static uint32_t served;
 static uint32_t given_up;

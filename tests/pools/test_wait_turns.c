@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The longest waiter is served first: tickets of shpool_malloc_wait() and of groups that wait. */
-#include "wait_trial.h"
+#include "group_trial.h"
 
 #include <shpool/allocators/bitmap/bitmap.h>
 
