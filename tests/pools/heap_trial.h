@@ -106,9 +106,9 @@ static inline void trial_run(trial *t, simt_kernel kernel)
         fail_msg("%s: %s: %s", TRIAL_NAME(t), shpool_strerror(status), t->result.text);
     }
     if (trial_fault(t) != NULL) {
-        fail_msg("%s, block %u x %u x %u, cluster of %u, seed %llu, period %u: %s", TRIAL_NAME(t),
-                 t->launch.block[0], t->launch.block[1], t->launch.block[2], t->launch.cluster[0],
-                 t->launch.seed, t->launch.switch_period, trial_fault(t));
+        fail_msg("%s, block %u x %u x %u, cluster of %u, seed %llu, period %u: faults: %s",
+                 TRIAL_NAME(t), t->launch.block[0], t->launch.block[1], t->launch.block[2],
+                 t->launch.cluster[0], t->launch.seed, t->launch.switch_period, trial_fault(t));
     }
     if (t->pool.report != NULL) {
         assert_int_equal(shpool_simt_report(&t->pool, &t->report), SHPOOL_OK);
@@ -244,13 +244,20 @@ static inline void trial_barrier(void)
     }
 }
 
-static inline void trial_expect_sound(trial *t, shpool_heap heap)
+static inline shpool_walk trial_expect_unbroken(trial *t, shpool_heap heap)
 {
     shpool_walk walk = shpool_check(heap);
 
     if (walk.broken != 0) {
         heap_model_fault(&t->model, "invariant %u broken at 0x%x", walk.broken, walk.where);
     }
+    return walk;
+}
+
+static inline void trial_expect_sound(trial *t, shpool_heap heap)
+{
+    const shpool_walk walk = trial_expect_unbroken(t, heap);
+
     HEAP_EXPECT(&t->model, (walk.live == 0) && (walk.used == 0));
     HEAP_EXPECT(&t->model, shpool_largest(heap) == t->pool.largest);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Properties of an arena beyond malloc and free: the order in which memory is released, and marks. */
+/* Properties of an arena beyond malloc and free: the order in which memory comes back, marks. */
 #include "scene.h"
 
 #include <shpool/scratch.h>
