@@ -39,8 +39,8 @@ static void run_scripts(const char *options, simt_engine engine, uint32_t blocks
 UNIT_TEST(test_scripts_of_any_cluster)
 {
     for (uint32_t blocks = 1; blocks <= 8; blocks *= 2) {
-        run_scripts("", SIMT_FIBERS, blocks, 1, 2);
-        run_scripts("", SIMT_FIBERS, blocks, 5, 2);
+        run_scripts("", SIMT_FIBERS, blocks, 1, 4);
+        run_scripts("", SIMT_FIBERS, blocks, 5, 4);
         run_scripts("", SIMT_FIBERS, blocks, 33, 1);
     }
     run_scripts("", SIMT_FIBERS, 3, 40, 1);

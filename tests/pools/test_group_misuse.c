@@ -3,6 +3,8 @@
  * pool. */
 #include "group_trial.h"
 
+#include "calls.h"
+
 static const group_shape *shape;
 static uint32_t           answers; /* of members */
 
@@ -85,24 +87,24 @@ UNIT_TEST(test_bad_frees_are_refused)
 
 /* ---- members that disagree ---- */
 
-enum { BYTES, ALIGNMENT, NO_ALIGNMENT, POINTER, RESIZED, WAITING, WAITING_ATTEMPTS,
-       WAITING_ALIGNMENT, WAITING_NO_ALIGNMENT, WITHOUT_ITSELF, BEYOND, MASKS };
+/* A call of lanes: what all members but the last one give it, and the last.  A lane that returns
+ * at once must not leave the others alone in the queue. */
+static const struct disagreement {
+    uint32_t call; /* of calls.h */
+    uint32_t bytes[2], alignment[2], attempts[2];
+} disagreements[] = {
+    { CALL_malloc_lanes, { 64, 65 }, { 16, 16 }, { 100, 100 } },
+    { CALL_aligned_malloc_lanes, { 64, 64 }, { 16, 32 }, { 100, 100 } },
+    { CALL_aligned_malloc_lanes, { 64, 64 }, { 16, 24 }, { 100, 100 } },
+    { CALL_realloc_lanes, { 80, 64 }, { 16, 16 }, { 100, 100 } },
+    { CALL_malloc_wait_lanes, { 80, 64 }, { 16, 16 }, { 100, 100 } },
+    { CALL_malloc_wait_lanes, { 80, 80 }, { 16, 16 }, { 100, 1 } },
+    { CALL_aligned_malloc_wait_lanes, { 80, 80 }, { 16, 32 }, { 100, 100 } },
+    { CALL_aligned_malloc_wait_lanes, { 80, 80 }, { 16, 24 }, { 100, 100 } },
+};
 
-/* A lane that returns at once must not leave the others alone in the queue. */
-static void disagree_waiting(shpool_heap heap, uint32_t lanes, uint32_t odd)
-{
-    const uint32_t attempts = ((t.number == WAITING_ATTEMPTS) && odd) ? 1u : 100u;
-    const uint32_t bytes    = ((t.number == WAITING) && odd) ? 64u : 80u;
-
-    if (t.number < WAITING_ALIGNMENT) {
-        EXPECT(shpool_malloc_wait_lanes(heap, lanes, bytes, attempts) == NULL);
-    } else {
-        const uint32_t other = (t.number == WAITING_ALIGNMENT) ? 32u : 24u;
-
-        EXPECT(shpool_aligned_malloc_wait_lanes(heap, lanes, odd ? other : 16u, bytes,
-                                                   attempts) == NULL);
-    }
-}
+/* And what is not a call with other arguments. */
+enum { POINTER = sizeof(disagreements) / sizeof(disagreements[0]), WITHOUT_ITSELF, BEYOND, MASKS };
 
 static void disagree_kernel(shpool_heap heap)
 {
@@ -113,60 +115,36 @@ static void disagree_kernel(shpool_heap heap)
 
     EXPECT(live != NULL);
     group_fill(g, live, 100, g.id);
-    switch (t.number) {
-    case BYTES:
-        EXPECT(shpool_malloc_lanes(heap, lanes, 64u + odd) == NULL);
-        break;
-    case ALIGNMENT:
-        EXPECT(shpool_aligned_malloc_lanes(heap, lanes, odd ? 32u : 16u, 64) == NULL);
-        break;
-    case NO_ALIGNMENT:
-        EXPECT(shpool_aligned_malloc_lanes(heap, lanes, odd ? 24u : 16u, 64) == NULL);
-        break;
-    case POINTER:
+    if (t.number < POINTER) {
+        const struct disagreement *d = &disagreements[t.number];
+
+        EXPECT(call_make(d->call, heap, lanes, live, d->alignment[odd], d->bytes[odd],
+                         d->attempts[odd]) == NULL);
+    } else if (t.number == POINTER) {
         EXPECT(shpool_free_lanes_at(heap, lanes, odd ? live + 16 : live, 0) == SHPOOL_FREE_GROUP);
-        break;
-    case RESIZED:
-        EXPECT(shpool_realloc_lanes(heap, lanes, live, odd ? 64u : 80u) == NULL);
-        break;
-    case WAITING:
-    case WAITING_ATTEMPTS:
-    case WAITING_ALIGNMENT:
-    case WAITING_NO_ALIGNMENT:
-        disagree_waiting(heap, lanes, odd);
-        break;
-    case WITHOUT_ITSELF: /* the others are a group without it */
-        lanes = g.lanes & ~(1u << (g.id % SIMT_WARP + g.members - 1u));
-        live  = NULL;
-        if (odd) {
-            EXPECT(shpool_malloc_lanes(heap, lanes, 64) == NULL);
-            EXPECT(shpool_free_lanes_at(heap, lanes, NULL, 0) == SHPOOL_FREE_GROUP);
-        }
-        break;
-    case BEYOND:
-        if (lanes != SIMT_ALL_LANES) {
-            EXPECT(shpool_malloc_lanes(heap, SIMT_ALL_LANES, 64) == NULL);
-            EXPECT(shpool_malloc_wait_lanes(heap, SIMT_ALL_LANES, 64, 4) == NULL);
-        }
-        break;
-    default:
-        EXPECT(shpool_malloc_lanes(heap, odd ? lanes & ~(1u << shpool_first_lane(lanes)) : lanes,
-                                      64) == NULL);
-        break;
+    } else if ((t.number == WITHOUT_ITSELF) && odd) { /* the others are a group without it */
+        lanes &= ~(1u << (g.id % SIMT_WARP + g.members - 1u));
+        EXPECT(shpool_malloc_lanes(heap, lanes, 64) == NULL);
+        EXPECT(shpool_free_lanes_at(heap, lanes, NULL, 0) == SHPOOL_FREE_GROUP);
+    } else if ((t.number == BEYOND) && (lanes != SIMT_ALL_LANES)) {
+        EXPECT(shpool_malloc_lanes(heap, SIMT_ALL_LANES, 64) == NULL);
+        EXPECT(shpool_malloc_wait_lanes(heap, SIMT_ALL_LANES, 64, 4) == NULL);
+    } else if (t.number == MASKS) {
+        lanes &= odd ? ~(1u << shpool_first_lane(lanes)) : ~0u;
+        EXPECT(shpool_malloc_lanes(heap, lanes, 64) == NULL);
     }
     simt_global_add32(&answers, 1);
 }
 
-static int is_of_alignment(uint32_t what)
+static uint32_t flags_of_call(void)
 {
-    return (what == ALIGNMENT) || (what == NO_ALIGNMENT) || (what == WAITING_ALIGNMENT) ||
-           (what == WAITING_NO_ALIGNMENT);
+    return (t.number < POINTER) ? call_rows[disagreements[t.number].call].flags : 0u;
 }
 
 static void choose_case(void)
 {
-    if (is_of_alignment((uint32_t)t.number) && !has_cap(&t, SHPOOL_CAP_ALIGNED)) {
-        t.number = BYTES;
+    if (((flags_of_call() & CALL_ALIGNS) != 0) && !has_cap(&t, SHPOOL_CAP_ALIGNED)) {
+        t.number = 0;
     }
     shape                  = (t.number < WITHOUT_ITSELF) ? &tiles : &full;
     t.launch.switch_period = 1u + (uint32_t)t.number;
@@ -179,8 +157,8 @@ static void expect_reports(void)
     const uint32_t groups  = (shape == &tiles) ? 5u : 2u;
     const uint32_t reports = (what == BEYOND) ? 16u : (what == WITHOUT_ITSELF) ? 2u * groups
                                                                                   : groups;
-    const uint32_t failed = ((what == POINTER) || (what == RESIZED)) ? 0u
-                            : (what == WITHOUT_ITSELF) ? groups : reports;
+    const uint32_t of_live = (what == POINTER) || ((flags_of_call() & CALL_MOVES) != 0);
+    const uint32_t failed  = of_live ? 0u : (what == WITHOUT_ITSELF) ? groups : reports;
 
     if (t.report.bad_frees != reports) {
         fail_msg("%s, case %zu: %u reports, not %u", TRIAL_NAME(&t), what, t.report.bad_frees,
@@ -189,7 +167,7 @@ static void expect_reports(void)
     for (uint32_t i = 0; (i < reports) && (i < SHPOOL_BAD_FREE_SLOTS); i++) {
         assert_int_equal(t.report.bad_free[i].reason, SHPOOL_FREE_GROUP);
         assert_int_equal(t.report.bad_free[i].site, 0);
-        if (what != POINTER && what != RESIZED) {
+        if (!of_live) {
             assert_int_equal(t.report.bad_free[i].address, 0);
         }
     }
