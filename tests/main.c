@@ -10,6 +10,7 @@
 static struct CMUnitTest tests[MOST_TESTS];
 static size_t            count;
 static CMFixtureFunction group_set_up, group_tear_down;
+static const char       *needed;
 
 void unit_add(const char *name, CMUnitTestFunction test, CMFixtureFunction set_up,
               CMFixtureFunction tear_down)
@@ -27,11 +28,22 @@ void unit_group(CMFixtureFunction set_up, CMFixtureFunction tear_down)
     group_tear_down = tear_down;
 }
 
+void unit_needs(const char *allocator)
+{
+    needed = allocator;
+}
+
 int main(int argc, char **argv)
 {
+    const shpool_allocator *found;
+
     if (argc > 1) {
         cmocka_set_test_filter(argv[1]);
     }
     (void)clear_environment(NULL);
+    if ((needed != NULL) && (shpool_allocator_find(needed, &found) != SHPOOL_OK)) {
+        printf("skipped: --enable-allocators left %s out\n", needed);
+        return 77; /* for automake */
+    }
     return _cmocka_run_group_tests(argv[0], tests, count, group_set_up, group_tear_down);
 }

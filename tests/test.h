@@ -30,6 +30,7 @@ extern "C" {
 void unit_add(const char *name, CMUnitTestFunction test, CMFixtureFunction set_up,
               CMFixtureFunction tear_down);
 void unit_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+void unit_needs(const char *allocator);
 #ifdef __cplusplus
 }
 #endif
@@ -54,6 +55,13 @@ void unit_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
     __attribute__((constructor)) static void unit_add_group(void)                                  \
     {                                                                                              \
         unit_group(_set_up, _tear_down);                                                           \
+    }
+
+/* The program is skipped in a build without this allocator. */
+#define UNIT_NEEDS(_allocator)                                                                     \
+    __attribute__((constructor)) static void unit_add_need(void)                                   \
+    {                                                                                              \
+        unit_needs(_allocator);                                                                    \
     }
 
 #endif /* SHPOOL_TESTS_TEST_H */

@@ -120,15 +120,6 @@ static inline void trial_close(trial *t)
     shpool_simt_close(&t->pool);
 }
 
-/* Open, run one kernel, close. */
-static inline void trial_once(trial *t, const shpool_allocator *allocator, const char *options,
-                              uint32_t threads, uint32_t each, simt_kernel kernel)
-{
-    trial_open(t, allocator, options, threads, each, 16);
-    trial_run(t, kernel);
-    trial_close(t);
-}
-
 /* Every allocator that hands out memory of a pool. */
 #define FOR_EACH_POOL(_allocator)                                                                  \
     for (size_t i_ = 0; i_ < shpool_allocator_count(); i_++)                                       \

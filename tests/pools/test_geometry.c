@@ -14,7 +14,7 @@ static void geometry_kernel(shpool_heap heap)
     heap_slot all;
 
     EXPECT(heap.view.base == simt_dynamic_base() + skip + t.pool.area_bytes +
-                                 own * t.pool.pool_bytes);
+           own * t.pool.pool_bytes);
     EXPECT(heap.view.bytes == t.pool.pool_bytes);
     EXPECT(heap.view.base % t.pool.alignment == 0);
     if (trial_leads(heap)) {

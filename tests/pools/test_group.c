@@ -223,7 +223,7 @@ static void others_kernel(shpool_heap heap)
         } else {
             group_sync(g); /* the first member has looked */
             EXPECT((g.member != g.members - 1u) ||
-                          (shpool_free_at(heap, box[from], 0) == SHPOOL_FREE_OK));
+                   (shpool_free_at(heap, box[from], 0) == SHPOOL_FREE_OK));
         }
         simt_barrier();
         if (g.member == 0) {

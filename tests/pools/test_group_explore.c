@@ -131,7 +131,6 @@ static void group_kernel(void *arg)
 {
     shpool_heap heap = start();
 
-    (void)arg;
     now->script[simt_thread_rank()](heap);
     if (simt_global_add32(&ended, 1) % now->threads == now->threads - 1u) { /* the last one */
         end = shpool_check(heap);
@@ -139,10 +138,9 @@ static void group_kernel(void *arg)
 }
 
 #define EXPLORE(_test, ...)                                                                        \
-    static void _test(void **state)                                                                \
+    UNIT_TEST(_test)                                                                               \
     {                                                                                              \
         static const scenario s = { #_test, __VA_ARGS__ };                                         \
-        (void)state;                                                                               \
         ended = 0;                                                                                 \
         explore_kernel(&s, group_kernel);                                                          \
     }
@@ -283,10 +281,9 @@ static void seeds(const scenario *s)
 }
 
 #define SEEDS(_test, ...)                                                                          \
-    static void _test(void **state)                                                                \
+    UNIT_TEST(_test)                                                                               \
     {                                                                                              \
         static const scenario s = { #_test, __VA_ARGS__ };                                         \
-        (void)state;                                                                               \
         seeds(&s);                                                                                 \
     }
 
@@ -300,25 +297,4 @@ SEEDS(test_two_groups_with_a_whole_pair, 64, 4, 0, NULL,
 SEEDS(test_a_group_reuses_what_another_frees, 32, 4, 0, keep_a_long_one,
       { group_20, group_20, other_frees, other_frees }, NULL)
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_short_runs),
-        cmocka_unit_test(test_two_words),
-        cmocka_unit_test(test_long_runs),
-        cmocka_unit_test(test_runs_with_a_whole_pair),
-        cmocka_unit_test(test_reuse_while_a_group_frees),
-        cmocka_unit_test(test_a_group_reuses_what_a_thread_frees),
-        cmocka_unit_test(test_double_free_by_a_group_and_a_thread),
-        cmocka_unit_test(test_double_free_of_a_short_run),
-        cmocka_unit_test(test_a_group_grows_beside_a_thread),
-        cmocka_unit_test(test_two_groups_of_short_runs),
-        cmocka_unit_test(test_double_free_by_two_groups),
-        cmocka_unit_test(test_two_groups_of_long_runs),
-        cmocka_unit_test(test_two_groups_with_a_whole_pair),
-        cmocka_unit_test(test_a_group_reuses_what_another_frees),
-    };
-
-    return heap_tests_begin(SHPOOL_BOUND_NAME, argc, argv)
-               ? cmocka_run_group_tests(tests, NULL, NULL) : HEAP_TESTS_SKIPPED;
-}
+UNIT_NEEDS(SHPOOL_BOUND_NAME)

@@ -255,7 +255,7 @@ static void sub_pool_kernel(void *arg)
         return;
     }
     EXPECT((heap.view.base % 64u == 0) && (heap.view.base >= base + 16u) &&
-                               (heap.view.base + heap.view.bytes <= base + 16u + t.number));
+           (heap.view.base + heap.view.bytes <= base + 16u + t.number));
     simt_global_add32(&t.steps, 1);
     simt_barrier();
     if (heap.view.base == base + 64u && simt_thread_rank() == 0) {

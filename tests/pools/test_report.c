@@ -266,7 +266,7 @@ static void fail_kernel(shpool_heap heap)
     simt_barrier();
     if (turn) {
         EXPECT(call_make(asked, heap, SIMT_ALL_LANES, live, why->alignment,
-                                        asked_bytes, 3) == NULL);
+                         asked_bytes, 3) == NULL);
     }
     simt_barrier();
     if (mine != NULL) {

@@ -137,7 +137,7 @@ static void refused_kernel(shpool_heap heap)
                 again++;
             }
             EXPECT(shpool_granule_find(shpool_granule_map(area), all, need,
-                                          align >> t.pool.spill_shift) == all);
+                                       align >> t.pool.spill_shift) == all);
         }
     }
     EXPECT(again > 10);

@@ -12,11 +12,6 @@ shpool_cmocka_tests += \
 tests_simt_test_memory_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing)
 endif
 
-# The executor's headers as C++17.
-shpool_tests += tests/simt/cxx
-tests_simt_cxx_SOURCES = tests/simt/cxx.cc
-tests_simt_cxx_LDADD   = libshpool_core.la
-
 # ThreadSanitizer finds the bugs of a program that runs on the executor.
 shpool_test_scripts += tests/simt/planted_race.sh
 check_PROGRAMS += tests/simt/planted_race
