@@ -11,40 +11,41 @@
 #include "heap_trial.h"
 
 typedef struct scene {
-    void       (*body)(shpool_heap heap); /* of each thread */
-    simt_kernel kernel;        /* in place of a body: it makes its heap, and gets `t` */
+    void (*body)(shpool_heap heap); /* of each thread */
+    simt_kernel kernel;       /* in place of a body: it makes its heap, and gets `t` */
 
-    const char *only;          /* this allocator: the test is skipped in a build without it */
-    int        (*takes)(const shpool_allocator *allocator); /* NULL: all that have pools */
-    uint32_t    caps;          /* that the allocators need */
-    const char *options[9];    /* one after another, each from its ':' on; none: "" */
-    uint32_t    threads[9];    /* one after another; none: 1 */
+    const char *only;         /* this allocator: the test is skipped in a build without it */
+    int (*takes)(const shpool_allocator *allocator); /* NULL: all that have pools */
+    uint32_t    caps;         /* that the allocators need */
+    enum { EACH_WAY, ONE_BY_ONE, BATCHED } served; /* only those whose lanes are served so */
+    const char *options[9];   /* one after another, each from its ':' on; none: "" */
+    uint32_t    threads[9];   /* one after another; none: 1 */
     uint32_t    alignments[8]; /* one after another; none: 16 */
-    uint32_t    each;          /* payload of a pool, and more for each of its threads */
+    uint32_t    each;         /* payload of a pool, and more for each of its threads */
     uint32_t    per_thread;
-    uint32_t    each_alone;    /* of one that a thread has for itself; 0: the same */
-    uint32_t    share;         /* so many threads share a pool, if groups do; or ALL */
+    uint32_t    each_alone;   /* of one that a thread has for itself; 0: the same */
+    uint32_t    share;        /* so many threads share a pool, if groups do; or ALL */
 
-    uint32_t           numbers;       /* t.number is 0, 1, ...; none: `number` */
-    uint32_t           number, steps, blocks, cluster;
-    uint32_t           seeds;         /* of schedules and kernels, 0, 1, ...; none: 1 */
-    uint32_t           periods;       /* the period is the seed modulo this one; 0: `period` */
-    uint32_t           period;
-    simt_engine        engine;
+    uint32_t    numbers;      /* t.number is 0, 1, ...; none: `number` */
+    uint32_t    number, steps, blocks, cluster;
+    uint32_t    seeds;        /* of schedules and kernels, 0, 1, ...; none: 1 */
+    uint32_t    periods;      /* the period is the seed modulo this one; 0: `period` */
+    uint32_t    period;
+    simt_engine engine;
     unsigned long long most_switches;
-    void       (*tune)(void);   /* changes `t` in front of a run */
+    void (*tune)(void);       /* changes `t` in front of a run */
 
-    uint32_t    leaves;        /* memory is left: no look at the pool in the end */
-    uint32_t    counts;        /* the report counts what the model does, in every mode */
-    const char *report;        /* fields and sums, as "failures 2, mallocs 5t+1p": t is the number
-                                * of threads, p that of pools, b that of blocks */
-   void       (*expect)(void); /* after the run */
-   shpool_status status;       /* how the run ends, and what the executor says of it */
-   const char   *texts[2];
+    uint32_t    leaves;       /* memory is left: no look at the pool in the end */
+    uint32_t    counts;       /* the report counts what the model does, in every mode */
+    const char *report;       /* fields and sums, as "failures 2, mallocs 5t+1p": t is the number of
+                               * threads, p that of pools, b that of blocks */
+    void (*expect)(void);     /* after the run */
+    shpool_status status;     /* how the run ends, and what the executor says of it */
+    const char *texts[2];
 
-    void       (*before)(void); /* of explorations: in front of each schedule, and behind it */
-    void       (*after)(void);
-    uint32_t schedules;     /* there are more */
+    void (*before)(void);     /* of explorations: in front of each schedule, and behind it */
+    void (*after)(void);
+    uint32_t    schedules;    /* there are more */
 } scene;
 
 #define ALL SHPOOL_MAX_THREADS
@@ -126,9 +127,12 @@ static inline int allows(const shpool_allocator *allocator, const char *options)
 
 static inline int takes_part(const scene *s, const shpool_allocator *allocator)
 {
-    return (s->only != NULL) ? strcmp(allocator->name, s->only) == 0
-                             : ((s->takes != NULL) ? s->takes(allocator) : has_pool(allocator)) &&
-                                   ((allocator->caps & s->caps) == s->caps);
+    if (s->only != NULL) {
+        return strcmp(allocator->name, s->only) == 0;
+    }
+    return ((s->takes != NULL) ? s->takes(allocator) : has_pool(allocator)) &&
+           ((allocator->caps & s->caps) == s->caps) &&
+           ((s->served == EACH_WAY) || ((s->served == BATCHED) == is_batched(allocator)));
 }
 
 /* ---- the report ---- */

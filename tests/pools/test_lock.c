@@ -48,36 +48,26 @@ static void after(void)
     EXPECT(refused == 0); /* there is room for all: a lock must not make anyone miss it */
 }
 
-static int is_batched_group(const shpool_allocator *allocator)
+static void explore(int served, void body(shpool_heap), uint32_t threads, uint32_t preemptions)
 {
-    return of_groups(allocator) && is_batched(allocator);
-}
-
-static int is_single_group(const shpool_allocator *allocator)
-{
-    return of_groups(allocator) && !is_batched(allocator);
-}
-
-static void explore(int takes(const shpool_allocator *), void body(shpool_heap), uint32_t threads,
-                    uint32_t preemptions)
-{
-    const scene s = { .body = body, .takes = takes, .share = threads, .threads = { threads },
-                      .each = 800, .before = before, .after = after, .schedules = 100 };
+    const scene s = { .body = body, .takes = of_groups, .served = served, .share = threads,
+                      .threads = { threads }, .each = 800, .before = before, .after = after,
+                      .schedules = 100 };
 
     explore_scene(&s, heap_preemptions(preemptions));
 }
 
 UNIT_TEST(test_every_schedule_of_two_threads)
 {
-    explore(is_batched_group, pair_kernel, 2, 1);
-    explore(is_batched_group, single_kernel, 2, 2);
-    explore(is_single_group, pair_kernel, 2, 2);
+    explore(BATCHED, pair_kernel, 2, 1);
+    explore(BATCHED, single_kernel, 2, 2);
+    explore(ONE_BY_ONE, pair_kernel, 2, 2);
 }
 
 /* Three that are served together: not in a day; seeds below have whole warps. */
 UNIT_TEST(test_every_schedule_of_three_threads)
 {
-    explore(is_single_group, pair_kernel, 3, 1);
+    explore(ONE_BY_ONE, pair_kernel, 3, 1);
 }
 
 static void seed_by_number(void)
@@ -117,7 +107,7 @@ static void twice_kernel(shpool_heap heap)
     EXPECT(shpool_free_at(heap, a, 0) == SHPOOL_FREE_DOUBLE);
 }
 
-SCENE(test_double_frees_of_a_batch, twice_kernel, .takes = is_batched_group, .share = 8,
+SCENE(test_double_frees_of_a_batch, twice_kernel, .takes = of_groups, .served = BATCHED, .share = 8,
       .threads = { 24 }, .each = 800)
 
 /* Everybody frees what the next thread of its group allocated. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* stats=1 and check=1 of every allocator: what the report says, which frees are refused. */
-#include "scene.h"
+#include "script.h"
 
 #include "calls.h"
 
@@ -11,9 +11,9 @@ static uint32_t smallest_left; /* over the blocks */
 
 static void counters_kernel(shpool_heap heap)
 {
-    uint32_t  state   = simt_thread_rank() + 100u * simt_block_rank() + t.seed;
-    heap_slot slot[8] = { { NULL, 0, 0 } };
-    uint32_t  most;
+    actor    a     = new_actor(heap);
+    uint32_t state = simt_thread_rank() + 100u * simt_block_rank() + t.seed;
+    uint32_t most;
 
     if (simt_thread_rank() == 0) {
         t.model.held_bytes = 0; /* of this block; the peak is that of the worst one */
@@ -22,16 +22,12 @@ static void counters_kernel(shpool_heap heap)
     }
     simt_barrier();
     for (uint32_t i = 0; i < 60; i++) {
-        heap_slot *s = &slot[heap_random(&state) % 8u];
+        op o = random_op(&a, &state);
 
-        if (s->at == NULL) {
-            (void)get(heap, s, heap_random(&state) % 300u, i);
-        } else if ((heap_random(&state) % 4u == 0) && (t.launch.switch_period == 0)) {
-            /* the model learns of a resize late, so its peak would be too high otherwise */
-            (void)resize(heap, s, heap_random(&state) % 300u, i);
-        } else {
-            put(heap, s);
+        if ((o.what == 'r') && (t.launch.switch_period != 0)) {
+            o.what = 'f'; /* the model learns of a resize late, so its peak would be too high */
         }
+        do_own(&a, &o);
     }
     simt_barrier();
     most = (uint32_t)shpool_largest(heap);
@@ -42,10 +38,8 @@ static void counters_kernel(shpool_heap heap)
     if ((simt_thread_rank() == 0) && (largest_left < smallest_left)) {
         smallest_left = largest_left;
     }
-    for (uint32_t i = 0; i < 8; i++) {
-        if (slot[i].at != NULL) {
-            simt_global_add32(&t.steps, slot[i].bytes);
-        }
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        simt_global_add32(&t.steps, (a.slot[i].at != NULL) ? a.slot[i].bytes : 0u);
     }
 }
 
@@ -274,7 +268,7 @@ static void fail_kernel(shpool_heap heap)
     }
 }
 
-static void expect_refused(void)
+static void expect_refusal(void)
 {
     const uint32_t is_empty = (why->reason == SHPOOL_REFUSED_EMPTY);
     const uint32_t refused  = (why->reason != SHPOOL_REFUSED_NONE);
@@ -323,4 +317,4 @@ static void ask(void)
 SCENE(test_every_failed_request_is_counted_and_has_a_reason, fail_kernel,
       .options = { ":stats=1", ":check=1" }, .threads = { 40 }, .blocks = 2, .each = 300,
       .alignments = { 32 }, .numbers = CALL_COUNT * sizeof(causes) / sizeof(causes[0]),
-      .tune = ask, .leaves = 1, .expect = expect_refused)
+      .tune = ask, .leaves = 1, .expect = expect_refusal)

@@ -156,16 +156,6 @@ static void ask_kernel(shpool_heap heap)
     }
 }
 
-static int shares_one_by_one(const shpool_allocator *allocator)
-{
-    return shares(allocator) && !is_batched(allocator);
-}
-
-static int shares_batched(const shpool_allocator *allocator)
-{
-    return shares(allocator) && is_batched(allocator);
-}
-
 static void add_events(void)
 {
     t.launch.dynamic_bytes += 16u;
@@ -183,12 +173,11 @@ static void expect_served(void)
 }
 
 /* No barriers after the first: orders of arrival would multiply the schedules. */
-static void explore(const asker *of, uint32_t threads, uint32_t preemptions,
-                    int takes(const shpool_allocator *))
+static void explore(const asker *of, uint32_t threads, uint32_t preemptions, int how)
 {
-    const scene s = { .body = ask_kernel, .takes = takes, .share = ALL, .threads = { threads },
-                      .each = 100, .tune = add_events, .leaves = 1, .before = before,
-                      .expect = expect_served };
+    const scene s = { .body = ask_kernel, .takes = shares, .served = how, .share = ALL,
+                      .threads = { threads }, .each = 100, .tune = add_events, .leaves = 1,
+                      .before = before, .expect = expect_served };
 
     kind   = UNTIL_AN_EVENT;
     askers = of;
@@ -206,8 +195,8 @@ UNIT_TEST(test_two_who_wait_are_served)
 {
     static const asker two[] = { { 0, 7, FOR_EVER }, { 0, 7, FOR_EVER } };
 
-    explore(two, 2, heap_preemptions(3), shares_one_by_one);
-    explore(two, 2, heap_preemptions(2), shares_batched);
+    explore(two, 2, heap_preemptions(3), ONE_BY_ONE);
+    explore(two, 2, heap_preemptions(2), BATCHED);
 }
 
 UNIT_TEST(test_three_who_wait_are_served)
@@ -215,9 +204,9 @@ UNIT_TEST(test_three_who_wait_are_served)
     static const asker three[] = { { 0, 7, FOR_EVER }, { 0, 7, FOR_EVER }, { 0, 7, FOR_EVER } };
     static const asker mixed[] = { { 0, 10, FOR_EVER }, { 0, 4, FOR_EVER }, { 0, 4, FOR_EVER } };
 
-    explore(mixed, 3, one(), shares_one_by_one);
-    explore(mixed, 3, 0, shares_batched);
-    explore(three, 3, one(), shares_one_by_one);
+    explore(mixed, 3, one(), ONE_BY_ONE);
+    explore(mixed, 3, 0, BATCHED);
+    explore(three, 3, one(), ONE_BY_ONE);
 }
 
 UNIT_TEST(test_one_gives_up_and_the_others_are_served)
@@ -226,9 +215,9 @@ UNIT_TEST(test_one_gives_up_and_the_others_are_served)
     static const asker tile[]   = { { 3, 10, 2 }, { 3, 10, 2 }, { 0, 10, FOR_EVER } };
 
     false_events = 1;
-    explore(thread, 3, one(), shares_one_by_one);
-    explore(thread, 3, 0, shares_batched);
-    explore(tile, 3, 0, shares);
+    explore(thread, 3, one(), ONE_BY_ONE);
+    explore(thread, 3, 0, BATCHED);
+    explore(tile, 3, 0, EACH_WAY);
     false_events = 0;
 }
 
@@ -236,8 +225,8 @@ UNIT_TEST(test_groups_that_wait_are_served)
 {
     static const asker tile[] = { { 3, 7, FOR_EVER }, { 3, 7, FOR_EVER }, { 0, 7, FOR_EVER } };
 
-    explore(tile, 3, one(), shares_one_by_one);
-    explore(tile, 3, 0, shares_batched);
+    explore(tile, 3, one(), ONE_BY_ONE);
+    explore(tile, 3, 0, BATCHED);
 }
 
 /* ---- random schedules ---- */
