@@ -30,9 +30,8 @@ dist_decodeexample_DATA = examples/decode/attend.h examples/decode/decode.cu \
 	examples/decode/team.h examples/decode/tiles.h examples/decode/vector.h \
 	examples/decode/weights.h
 sparseexampledir = $(examplesdir)/sparse
-dist_sparseexample_DATA = examples/sparse/matrix.h examples/sparse/prepare.h \
-	examples/sparse/rows.h examples/sparse/sparse.cu examples/sparse/team.h \
-	examples/sparse/versions.h
+dist_sparseexample_DATA = examples/sparse/matrix.h examples/sparse/rows.h \
+	examples/sparse/sparse.cu examples/sparse/versions.h
 repeatsexampledir = $(examplesdir)/repeats
 dist_repeatsexample_DATA = examples/repeats/documents.h examples/repeats/grams.h \
 	examples/repeats/repeats.cu examples/repeats/versions.h examples/repeats/words.h
