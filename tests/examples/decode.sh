@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# examples/decode on the executor: shapes whose layers must be the host's, and options that it must
-# refuse.
+# examples/decode on the executor: shapes whose layers must be those of decode.py (skipped without
+# Python), and options that it must refuse.
 #
 #   top_builddir   build folder, with examples/decode/decode_cpu and tests/examples/tiles [.]
+#   top_srcdir     source folder, with tests/examples/decode.py [.]
+#   PYTHON         [python3]
 #
-# Prints one PASS or FAIL line for each step.  Exit: 0; 1.
+# Prints one PASS, SKIP or FAIL line for each step.  Exit: 0; 1.
 set -u
 unset SHPOOL_ALLOCATOR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
 decode=${top_builddir:-.}/examples/decode/decode_cpu
@@ -33,15 +35,21 @@ says() # PATTERN OPTIONS: the program ends with this message, a basic regular ex
     result $? "says: $says"
 }
 
-right() # WHAT OPTIONS: every layer is the host's
+right() # WHAT OPTIONS: every layer is right
 {
     what=$1
     shift
-    timeout 300 "$decode" "$@" >"$scratch/output" 2>&1
+    if ! "${PYTHON:-python3}" -c '' 2>"$scratch/output"; then
+        echo "SKIP $what: no Python"
+        return
+    fi
+    timeout 300 "${PYTHON:-python3}" "${top_srcdir:-.}/tests/examples/decode.py" "$decode" "$@" \
+        >"$scratch/output" 2>&1
     result $? "$what"
 }
 
 small='--heads 2 --kv-heads 1 --head-dim 32 --ff 64 --vocab 50'
+right "the example's shape"
 right "no cached tokens, more parts than tokens" --layers 2 --heads 4 --kv-heads 4 --ff 128 \
     --vocab 40 --context 0 --split 3 --tile 512
 # a result says in which step it was written, by a bit that alternates: three steps
@@ -51,7 +59,7 @@ right "rows of two and of four segments" --layers 1 --hidden 576 --heads 2 --kv-
     --head-dim 32 --ff 1088 --vocab 20 --context 3 --tile 2304 --pool 8192 --pages 0 --steps 1
 right "a pace" --layers 1 --steps 1 --pace 880
 # the newest token is all that attention sees, and a key or value of it lies between two of bf16
-right "keys and values that the host would round differently" --layers 4 --hidden 128 --heads 1 \
+right "keys and values between two numbers of bf16" --layers 4 --hidden 128 --heads 1 \
     --kv-heads 1 --ff 64 --context 0 --split 1 --steps 1
 timeout 60 "${top_builddir:-.}/tests/examples/tiles" >"$scratch/output" 2>&1
 [ $? -eq 1 ] && grep -q '^tile: refused by an empty pool' "$scratch/output"
