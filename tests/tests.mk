@@ -104,7 +104,7 @@ check-sanitized:
 shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesce/fuzz_ptx \
 	tests/coalesce/test_coalesce \
 	tests/coalesce/test_memory tests/coalesce/test_plan tests/coalesce/test_random \
-	tests/coalesce/test_rows tests/coalesce/test_run tests/coalesce/test_warp \
+	tests/coalesce/test_run tests/coalesce/test_warp \
 	tests/device/fuzz_device tests/device/test_faults tests/device/test_host \
 	tests/device/test_messages tests/device/test_model tests/device/test_ranges \
 	tests/device/test_train \

@@ -15,7 +15,6 @@ shpool_coalesce_tests = \
 	tests/coalesce/test_memory \
 	tests/coalesce/test_plan \
 	tests/coalesce/test_random \
-	tests/coalesce/test_rows \
 	tests/coalesce/test_run \
 	tests/coalesce/test_warp
 tests_coalesce_fuzz_lint_SOURCES = tests/coalesce/fuzz_lint.c tools/coalesce/json.c \
