@@ -204,21 +204,13 @@ static inline cudaStream_t machine_queue(uint32_t number)
     return queue[number];
 }
 
-/* A launch without queries to the driver: machine_blocks() has allowed the shared memory. */
-template <class Kernel>
-static void machine_start(uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
-                          const Kernel &kernel, uint32_t queue)
-{
-    machine_kernel<<<blocks, threads, shared_bytes, machine_queue(queue)>>>(kernel);
-    machine_cuda(cudaGetLastError(), "launch");
-}
-
 template <class Kernel>
 static void machine_launch(uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
                            const Kernel &kernel, uint32_t queue = 0)
 {
-    machine_need(shpool_allow_shared(machine_kernel<Kernel>, shared_bytes), "shared memory");
-    machine_start(blocks, threads, shared_bytes, kernel, queue);
+    (void)machine_blocks<Kernel>(threads, shared_bytes); /* allows them, once for each size */
+    machine_kernel<<<blocks, threads, shared_bytes, machine_queue(queue)>>>(kernel);
+    machine_cuda(cudaGetLastError(), "launch");
 }
 
 /* A kernel whose operator() gets a pool of any allocator, also of one that was joined with the
@@ -334,7 +326,6 @@ static void machine_launch(uint32_t blocks, uint32_t threads, uint32_t shared_by
         machine_fail("kernel", result.text);
     }
 }
-#define machine_start machine_launch
 
 template <class Kernel>
 static uint32_t machine_pool_blocks(const shpool_pool &, uint32_t, uint32_t)
@@ -379,7 +370,7 @@ static void machine_fill(uint32_t turns, uint32_t threads, uint32_t bytes, const
     const uint32_t most = machine_blocks<Kernel>(threads, bytes);
 
     if (turns != 0) {
-        machine_start(std::min(turns, most), threads, bytes, kernel, queue);
+        machine_launch(std::min(turns, most), threads, bytes, kernel, queue);
     }
 }
 

@@ -115,9 +115,9 @@ static void do_pass(work &w, version which)
         const uint32_t blocks = std::min(large, most);
         const size_t   words  = static_cast<size_t>(blocks) * w.seen.longest;
 
-        machine_start(blocks, GLOBAL_THREADS, 0,
-                      rows_by_global<Pass>{ w.p, w.tables.get(words), w.seen.longest },
-                      BINS + 1u);
+        machine_launch(blocks, GLOBAL_THREADS, 0,
+                       rows_by_global<Pass>{ w.p, w.tables.get(words), w.seen.longest },
+                       BINS + 1u);
     }
     if (which == POOL) {
         const uint32_t most =

@@ -135,8 +135,8 @@ expect 1 '^--heads: 3 is not a multiple of --kv-heads 2$' "$decode" --heads 3 --
 expect 1 '^--head-dim: 48 is not a power of two$' "$decode" --head-dim 48
 expect 1 "^the largest of --hidden, --ff and --heads times --head-dim: 16384 is more than the \
 readers' registers hold: [0-9]*\$" "$decode" --ff 16384
-expect 1 "^the pool: 2000 bytes have room for 1[0-9]*, and two of the largest tiles need 3072: more \
---pool, or less than --tile 1536\$" "$decode" --pool 2000
+expect 1 "^the pool: 2000 bytes have room for 1[0-9]*, and two of the largest tiles need 3072: \
+more --pool, or less than --tile 1536\$" "$decode" --pool 2000
 expect 1 ' need 2304: more --pool$' "$decode" --tile 128 --pool 2000
 expect 1 '^--pages: 1024 is less than the longest row: 1152$' "$decode" --pool 0 --pages 1024
 exit $failed
