@@ -30,8 +30,7 @@ shpool_ptx_machine = \
 tests_coalesce_test_memory_SOURCES = tests/coalesce/test_memory.c tools/coalesce/json.c
 tests_coalesce_test_memory_CFLAGS  = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_coalesce_test_memory_LDADD   = $(LDADD) $(JANSSON_LIBS)
-tests_coalesce_test_memory_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
-	-Wl,--wrap=realloc -Wl,--wrap=strdup -Wl,--wrap=strndup -Wl,--wrap=realpath
+tests_coalesce_test_memory_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing)
 tests_coalesce_test_random_SOURCES = tests/coalesce/test_random.c $(shpool_ptx_machine)
 tests_coalesce_test_run_SOURCES    = tests/coalesce/test_run.c $(shpool_ptx_machine)
 check_PROGRAMS += $(shpool_coalesce_tests)
