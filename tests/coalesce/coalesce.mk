@@ -40,7 +40,7 @@ shpool_test_scripts += tests/coalesce/coalesce.sh tests/coalesce/growth.sh \
 	tests/coalesce/nvcc.sh tests/coalesce/planted.sh
 EXTRA_DIST += tests/coalesce/both.cu tests/coalesce/both.txt tests/coalesce/decisions.sh \
 	tests/coalesce/defects.cu tests/coalesce/defects.txt tests/coalesce/hand.ptx \
-	tests/coalesce/kept.ptx tests/coalesce/lint.cu tests/coalesce/lint.ptx \
+	tests/coalesce/kept.txt tests/coalesce/lint.cu tests/coalesce/lint.ptx \
 	tests/coalesce/lint.txt tests/coalesce/suite.txt
 
 # The rewrite in clang: these scripts skip (77) where the plugin is not built.
