@@ -24,15 +24,12 @@ examples_repeats_repeats_cpu_LDADD   = libshpool_core.la
 dist_examples_DATA += examples/group.h examples/machine.h examples/options.h
 decodeexampledir = $(examplesdir)/decode
 dist_decodeexample_DATA = examples/decode/attend.h examples/decode/decode.cu \
-	examples/decode/decode.h examples/decode/finish.h examples/decode/load.h \
-	examples/decode/model.h examples/decode/product.h examples/decode/program.h \
-	examples/decode/read.h examples/decode/reference.h examples/decode/seam.h \
-	examples/decode/team.h examples/decode/tiles.h examples/decode/vector.h \
-	examples/decode/weights.h
+	examples/decode/decode.h examples/decode/finish.h examples/decode/model.h \
+	examples/decode/product.h examples/decode/seam.h examples/decode/setup.h \
+	examples/decode/tiles.h examples/decode/vector.h
 sparseexampledir = $(examplesdir)/sparse
-dist_sparseexample_DATA = examples/sparse/matrix.h examples/sparse/prepare.h \
-	examples/sparse/rows.h examples/sparse/sparse.cu examples/sparse/team.h \
-	examples/sparse/versions.h
+dist_sparseexample_DATA = examples/sparse/matrix.h examples/sparse/rows.h \
+	examples/sparse/sparse.cu examples/sparse/versions.h
 repeatsexampledir = $(examplesdir)/repeats
 dist_repeatsexample_DATA = examples/repeats/documents.h examples/repeats/grams.h \
 	examples/repeats/repeats.cu examples/repeats/versions.h examples/repeats/words.h

@@ -87,7 +87,7 @@ struct global_words {
     MACHINE_METHOD uint32_t glance(uint32_t i) const { return machine_glance(base + i); }
     MACHINE_METHOD uint32_t cas(uint32_t i, uint32_t expected, uint32_t desired) const
     {
-        return machine_cas(base + i, expected, desired);
+        return simt_global_cas32(base + i, expected, desired);
     }
     MACHINE_METHOD uint32_t add(uint32_t i, uint32_t v) const
     {
@@ -112,20 +112,18 @@ struct global_words {
  * at a time.  The allocator is $SHPOOL_ALLOCATOR's, or the default. */
 static inline shpool_pool open_block_pool(uint32_t threads, uint32_t bytes, uint32_t most)
 {
-    shpool_config want   = {};
-    shpool_pool   pool   = {};
+    shpool_config want = {};
+    shpool_pool   pool = {};
 
     want.block_threads    = threads;
     want.payload_bytes    = bytes;
     want.threads_per_pool = threads; /* for scope group, unless the spec sets it */
     machine_need(machine_open(nullptr, &want, &pool), "pool");
     if (pool.largest < most) {
-        const std::string why = "holds " + std::to_string(pool.largest) +
-                                " bytes at most, and --most is " + std::to_string(most) +
-                                ": more --pool, less --most, or an allocator whose pools are a "
-                                "block's (warp_best_fit, bitmap, ...)";
-
-        machine_fail(pool.name, why.c_str());
+        machine_fail(pool.name, "holds " + std::to_string(pool.largest) +
+                                    " bytes at most, and --most is " + std::to_string(most) +
+                                    ": more --pool, less --most, or an allocator whose pools are "
+                                    "a block's (warp_best_fit, bitmap, ...)");
     }
     return pool;
 }

@@ -16,82 +16,62 @@ namespace cg = cooperative_groups;
 
 #define BLOCKS   132u
 #define THREADS  256u
-#define SEGMENTS (BLOCKS * THREADS / 32u) /* one for each warp */
-#define SHORTS   (BLOCKS * THREADS / 8u)  /* one for each tile */
-#define MOST     900u                     /* most numbers of a segment */
-#define FEW      40u                      /* most numbers of a short one */
-#define ATTEMPTS 1000000u                 /* a tenth of a second, or more */
+#define MOST     900u     /* most numbers of a warp's segment */
+#define FEW      40u      /* most numbers of a tile's */
+#define ATTEMPTS 1000000u /* a tenth of a second, or more */
 
 /* Segments are of very different lengths. */
-static __host__ __device__ unsigned length_of(unsigned segment)
+static __host__ __device__ unsigned length_of(unsigned segment, unsigned most)
 {
-    unsigned part = (segment * 2654435761u) >> 22; /* below 1,024 */
-
-    return 1u + part * part / 1024u * (MOST - 1u) / 1024u;
-}
-static __host__ __device__ unsigned short_length_of(unsigned segment)
-{
-    return 1u + (segment * 2246822519u >> 16) % FEW;
+    return 1u + (segment * 2654435761u >> 16) * most / 65536u;
 }
 static __host__ __device__ unsigned number_of(unsigned segment, unsigned i)
 {
     return ((segment * MOST + i) * 2654435761u) >> 12;
 }
 
-/* As many bins as there are numbers, so the size differs from warp to warp. */
-static __host__ __device__ unsigned bin_of(unsigned segment, unsigned i)
+/* The lane's bins' squares, added up; ~0: no memory.  As many bins as numbers.  Whole warp. */
+static __device__ unsigned histogram(shpool_heap heap, unsigned segment)
 {
-    return number_of(segment, i) % length_of(segment);
-}
-
-/* The count of the most frequent bin; 0: the allocation failed.  Whole warp. */
-static __device__ unsigned most_frequent(shpool_heap heap, unsigned segment)
-{
-    const unsigned bins = length_of(segment);
+    const unsigned bins = length_of(segment, MOST);
     const unsigned lane = threadIdx.x % 32u;
-    unsigned       most = 0;
+    unsigned       sum  = 0;
 
     /* if the pool is full, waits until other warps have freed */
-    unsigned *histogram = static_cast<unsigned *>(
+    unsigned *count = static_cast<unsigned *>(
         shpool_malloc_wait_warp(heap, bins * sizeof(unsigned), ATTEMPTS));
 
-    if (histogram == nullptr) {
-        return 0; /* the same in all lanes */
+    if (count == nullptr) {
+        return ~0u; /* the same in all lanes */
     }
     for (unsigned b = lane; b < bins; b += 32u) {
-        histogram[b] = 0;
+        count[b] = 0;
     }
     __syncwarp();
     for (unsigned i = lane; i < bins; i += 32u) {
-        atomicAdd(&histogram[bin_of(segment, i)], 1u);
+        atomicAdd(&count[number_of(segment, i) % bins], 1u);
     }
     __syncwarp();
     for (unsigned b = lane; b < bins; b += 32u) {
-        most = max(most, histogram[b]);
+        sum += count[b] * count[b];
     }
-    for (unsigned d = 16; d > 0; d /= 2u) {
-        most = max(most, __shfl_xor_sync(~0u, most, d));
-    }
-    shpool_free_warp(heap, histogram); /* after all lanes' last use, without a __syncwarp() */
-    return most;
+    shpool_free_warp(heap, count); /* after all lanes' last use, without a __syncwarp() */
+    return sum;
 }
 
 /* Rank sort: a number's place is the count of smaller ones.  The 8 lanes of the tile. */
-static __device__ bool sort_short(shpool_heap heap, const cg::thread_block_tile<8> &tile,
-                                  unsigned segment, unsigned *result)
+static __device__ void sort(shpool_heap heap, const cg::thread_block_tile<8> &tile,
+                            unsigned segment, unsigned *result)
 {
-    const unsigned n      = short_length_of(segment);
+    const unsigned n      = length_of(segment, FEW);
     unsigned      *number = static_cast<unsigned *>(
         shpool_malloc_wait(heap, tile, n * sizeof(unsigned), ATTEMPTS));
 
-    if (number == nullptr) {
-        return false;
-    }
-    for (unsigned i = tile.thread_rank(); i < n; i += tile.size()) {
+    for (unsigned i = tile.thread_rank(); (number != nullptr) && (i < n); i += tile.size()) {
         number[i] = number_of(segment, i);
     }
     tile.sync();
-    for (unsigned i = tile.thread_rank(); i < n; i += tile.size()) {
+    for (unsigned i = tile.thread_rank(); (number != nullptr) && (i < n); i += tile.size()) {
         unsigned place = 0;
 
         for (unsigned k = 0; k < n; k++) {
@@ -100,78 +80,56 @@ static __device__ bool sort_short(shpool_heap heap, const cg::thread_block_tile<
         result[segment * FEW + place] = number[i];
     }
     shpool_free(heap, tile, number);
-    return true;
 }
 
-static __global__ void work(shpool_pool pool, unsigned *most, unsigned *sorted)
+static __global__ void work(shpool_pool pool, unsigned *sums, unsigned *sorted)
 {
     extern __shared__ __align__(16) unsigned char smem[];
     shpool_heap    heap   = shpool_init(&pool, smem);
     const unsigned thread = blockIdx.x * THREADS + threadIdx.x;
-    auto           tile   = cg::tiled_partition<8>(cg::this_thread_block());
-    const unsigned count  = most_frequent(heap, thread / 32u);
 
-    if (threadIdx.x % 32u == 0) {
-        most[thread / 32u] = count;
-    }
-    if (!sort_short(heap, tile, thread / 8u, sorted) && (tile.thread_rank() == 0)) {
-        sorted[thread / 8u * FEW] = ~0u; /* not a number of the input: these are below 2^20 */
-    }
+    atomicAdd(&sums[thread / 32u], histogram(heap, thread / 32u));
+    sort(heap, cg::tiled_partition<8>(cg::this_thread_block()), thread / 8u, sorted);
     shpool_fini(heap);
-}
-
-static unsigned wrong_histograms(const std::vector<unsigned> &most)
-{
-    unsigned wrong = 0;
-
-    for (unsigned segment = 0; segment < SEGMENTS; segment++) {
-        std::vector<unsigned> histogram(length_of(segment), 0);
-
-        for (unsigned i = 0; i < length_of(segment); i++) {
-            histogram[bin_of(segment, i)]++;
-        }
-        wrong += most[segment] != *std::max_element(histogram.begin(), histogram.end());
-    }
-    return wrong;
-}
-
-static unsigned wrong_sorts(const std::vector<unsigned> &sorted)
-{
-    unsigned wrong = 0;
-
-    for (unsigned segment = 0; segment < SHORTS; segment++) {
-        std::vector<unsigned> number;
-
-        for (unsigned i = 0; i < short_length_of(segment); i++) {
-            number.push_back(number_of(segment, i));
-        }
-        std::sort(number.begin(), number.end());
-        wrong += !std::equal(number.begin(), number.end(), &sorted[segment * FEW]);
-    }
-    return wrong;
 }
 
 int main()
 {
-    shpool_config want = {};
-    shpool_pool   pool = {};
+    std::vector<unsigned> sums, sorted(BLOCKS * THREADS / 8u * FEW);
+    shpool_config         want = {};
+    shpool_pool           pool = {};
 
     if (machine_name("groups") == nullptr) {
         return 77;
     }
-    machine_array<unsigned> most(SEGMENTS), sorted(SHORTS * FEW);
+    for (unsigned segment = 0; segment < BLOCKS * THREADS / 32u; segment++) {
+        std::vector<unsigned> count(length_of(segment, MOST));
+        unsigned              sum = 0;
+
+        for (unsigned i = 0; i < count.size(); i++) { /* (n + 1)^2 - n^2 */
+            sum += 2u * count[number_of(segment, i) % count.size()]++ + 1u;
+        }
+        sums.push_back(sum);
+    }
+    for (unsigned segment = 0; segment < BLOCKS * THREADS / 8u; segment++) {
+        const auto begin = sorted.begin() + segment * FEW;
+        const auto end   = begin + length_of(segment, FEW);
+
+        std::generate(begin, end, [&, i = 0u]() mutable { return number_of(segment, i++); });
+        std::sort(begin, end);
+    }
+    machine_array<unsigned> got_sums(sums.size()), got_sorted(sorted.size());
 
     /* in most blocks, the eight histograms together do not fit in the pool, so some warps wait */
     want.block_threads = THREADS;
     want.payload_bytes = 8 * 1024;
+    got_sums.zero();
+    got_sorted.zero();
     machine_need(shpool_open("bitmap", &want, &pool), "open");
-    work<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, most, sorted);
+    work<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, got_sums, got_sorted);
+    const int wrong = machine_check("histograms", got_sums, sums) |
+                      machine_check("sorted segments", got_sorted, sorted);
 
-    const unsigned histograms = wrong_histograms(most.read());
-    const unsigned sorts      = wrong_sorts(sorted.read());
-
-    std::printf("groups: %u of %u histograms and %u of %u sorted segments are wrong (%s)\n",
-                histograms, SEGMENTS, sorts, SHORTS, pool.name);
     machine_need(shpool_close(&pool), "close");
-    return (histograms != 0) || (sorts != 0);
+    return wrong;
 }

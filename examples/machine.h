@@ -19,8 +19,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <numeric>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
 #if defined(__CUDACC__)
@@ -39,6 +40,22 @@
     std::exit(1);
 }
 
+/* A float's bits. */
+SIMT_HD uint32_t machine_bits(float value)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &value, sizeof(bits));
+    return bits;
+}
+SIMT_HD float machine_float(uint32_t bits)
+{
+    float value;
+
+    memcpy(&value, &bits, sizeof(value));
+    return value;
+}
+
 static inline void machine_need(shpool_status status, const char *what)
 {
     if (status != SHPOOL_OK) {
@@ -54,39 +71,42 @@ static inline double machine_seconds()
 
 #if defined(__CUDACC__)
 
-/* ---- in kernels: atomics on global memory that simt.h does not have ---- */
-SIMT_FN uint32_t machine_cas(uint32_t *p, uint32_t expected, uint32_t desired)
-{
-    return atomicCAS(p, expected, desired);
-}
+/* In kernels: simt_global_or32() without order. */
 SIMT_FN void machine_set_bits(uint32_t *p, uint32_t bits) { (void)atomicOr(p, bits); }
 
-/* ---- in kernels: words that other threads write meanwhile, so that a load may be stale.  Plain
- * accesses on a GPU, where atomic ones in a loop diverge the warp. ---- */
+/* In kernels: words that other threads write meanwhile, so that a load may be stale.  Plain
+ * accesses on a GPU, where atomic ones in a loop diverge the warp. */
 SIMT_FN uint32_t machine_glance(const uint32_t *p) { return *p; }
 SIMT_FN uint32_t machine_glance(simt_addr addr) { return simt_load32(addr); }
 SIMT_FN void     machine_post(simt_addr addr, uint32_t v) { simt_store32(addr, v); }
 
-/* ---- in kernels: a barrier for `threads` of the block's threads, in whole warps.  They have a
- * `number` from 1 to 15, and a word that is 0 at first. ---- */
+/* In kernels: a barrier for `threads` of the block's threads, in whole warps.  They have a `number`
+ * from 1 to 15, and a word that is 0 at first. */
 SIMT_FN void machine_part_barrier(simt_addr, uint32_t number, uint32_t threads)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
 
-/* ---- in kernels: reductions over a whole warp; all lanes get the result ---- */
+/* In kernels: reductions over a whole warp; all lanes get the result. */
 #if !defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 800)
 SIMT_FN uint32_t machine_or(uint32_t bits) { return __reduce_or_sync(SIMT_ALL_LANES, bits); }
 SIMT_FN uint32_t machine_sum(uint32_t value) { return __reduce_add_sync(SIMT_ALL_LANES, value); }
 #define MACHINE_REDUCES 1
 #endif
 
-/* ---- on the host ---- */
 static inline void machine_cuda(cudaError_t error, const char *what)
 {
     if (error != cudaSuccess) {
         machine_fail(what, cudaGetErrorString(error));
     }
+}
+
+static inline uint32_t machine_attribute(cudaDeviceAttr attribute)
+{
+    int value = 0;
+
+    machine_cuda(cudaDeviceGetAttribute(&value, attribute, 0), "cudaDeviceGetAttribute");
+    return static_cast<uint32_t>(value);
 }
 
 /* The machine's name; NULL if there is none, after the reason is printed. */
@@ -143,30 +163,32 @@ static __global__ void __launch_bounds__(1024) machine_kernel(const __grid_const
  * multiprocessor does.  It is asked once for each size: the driver's answer takes the host longer
  * than a launch. */
 template <class Ask>
-static uint32_t machine_occupancy(uint32_t threads, uint32_t bytes, Ask ask)
+static uint32_t machine_occupancy(const void *kernel, uint32_t threads, uint32_t bytes, Ask ask)
 {
-    static std::map<std::pair<uint32_t, uint32_t>, uint32_t> known;
-    uint32_t &blocks = known[{ threads, bytes }];
-    int       units  = 0;
+    static std::map<std::tuple<const void *, uint32_t, uint32_t>, uint32_t> known;
+    uint32_t &blocks = known[{ kernel, threads, bytes }];
     int       each   = 0;
 
     if (blocks == 0) {
-        machine_cuda(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, 0),
-                     "attribute");
         ask(&each);
-        blocks = static_cast<uint32_t>((each > 0) ? units * each : units);
+        blocks = static_cast<uint32_t>(std::max(each, 1)) *
+                 machine_attribute(cudaDevAttrMultiProcessorCount);
     }
     return blocks;
+}
+template <class... Arguments>
+static uint32_t machine_blocks_of(void (*kernel)(Arguments...), uint32_t threads, uint32_t bytes)
+{
+    return machine_occupancy((const void *)kernel, threads, bytes, [=](int *each) {
+        machine_need(shpool_allow_shared(kernel, bytes), "shared memory");
+        machine_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                         each, kernel, static_cast<int>(threads), bytes), "occupancy");
+    });
 }
 template <class Kernel>
 static uint32_t machine_blocks(uint32_t threads, uint32_t bytes)
 {
-    return machine_occupancy(threads, bytes, [=](int *each) {
-        machine_need(shpool_allow_shared(machine_kernel<Kernel>, bytes), "shared memory");
-        machine_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                         each, machine_kernel<Kernel>, static_cast<int>(threads), bytes),
-                     "occupancy");
-    });
+    return machine_blocks_of(machine_kernel<Kernel>, threads, bytes);
 }
 
 /* Kernels in different queues may run at the same time.  A kernel in queue 0 waits for all earlier
@@ -182,21 +204,13 @@ static inline cudaStream_t machine_queue(uint32_t number)
     return queue[number];
 }
 
-/* A launch without queries to the driver: machine_blocks() has allowed the shared memory. */
-template <class Kernel>
-static void machine_start(uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
-                          const Kernel &kernel, uint32_t queue)
-{
-    machine_kernel<<<blocks, threads, shared_bytes, machine_queue(queue)>>>(kernel);
-    machine_cuda(cudaGetLastError(), "launch");
-}
-
 template <class Kernel>
 static void machine_launch(uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
                            const Kernel &kernel, uint32_t queue = 0)
 {
-    machine_need(shpool_allow_shared(machine_kernel<Kernel>, shared_bytes), "shared memory");
-    machine_start(blocks, threads, shared_bytes, kernel, queue);
+    (void)machine_blocks<Kernel>(threads, shared_bytes); /* allows them, once for each size */
+    machine_kernel<<<blocks, threads, shared_bytes, machine_queue(queue)>>>(kernel);
+    machine_cuda(cudaGetLastError(), "launch");
 }
 
 /* A kernel whose operator() gets a pool of any allocator, also of one that was joined with the
@@ -211,9 +225,10 @@ machine_pool_kernel(shpool_pool pool, const __grid_constant__ Kernel kernel)
 template <class Kernel>
 static uint32_t machine_pool_blocks(const shpool_pool &pool, uint32_t threads, uint32_t bytes)
 {
-    return machine_occupancy(threads, bytes + pool.shared_bytes, [&](int *each) {
-        machine_need(shpool_occupancy((const void *)machine_pool_kernel<Kernel>, &pool, threads,
-                                      bytes, each), "occupancy");
+    const void *kernel = (const void *)machine_pool_kernel<Kernel>;
+
+    return machine_occupancy(kernel, threads, bytes + pool.shared_bytes, [&](int *each) {
+        machine_need(shpool_occupancy(kernel, &pool, threads, bytes, each), "occupancy");
     });
 }
 
@@ -233,43 +248,11 @@ static void machine_launch_pool(const shpool_pool &pool, uint32_t blocks, uint32
                                       arguments, &pool), "launch");
 }
 
-/* The time in ms of the second of two launches: the first one warms up. */
-template <class Launch>
-static float machine_time(Launch launch)
-{
-    cudaEvent_t from = nullptr;
-    cudaEvent_t to   = nullptr;
-    float       ms   = 0;
-
-    machine_cuda(cudaEventCreate(&from), "cudaEventCreate");
-    machine_cuda(cudaEventCreate(&to), "cudaEventCreate");
-    launch();
-    machine_cuda(cudaEventRecord(from), "cudaEventRecord");
-    launch();
-    machine_cuda(cudaGetLastError(), "launch");
-    machine_cuda(cudaEventRecord(to), "cudaEventRecord");
-    machine_wait();
-    machine_cuda(cudaEventElapsedTime(&ms, from, to), "cudaEventElapsedTime");
-    (void)cudaEventDestroy(from);
-    (void)cudaEventDestroy(to);
-    return ms;
-}
-
-static inline shpool_status machine_open(const char *spec, const shpool_config *want,
-                                         shpool_pool *pool)
-{
-    return shpool_open(spec, want, pool);
-}
-static inline void machine_close(shpool_pool *pool) { (void)shpool_close(pool); }
+#define machine_open  shpool_open
+#define machine_close (void)shpool_close
 
 #else
 
-SIMT_FN uint32_t machine_cas(uint32_t *p, uint32_t expected, uint32_t desired)
-{
-    (void)__atomic_compare_exchange_n(p, &expected, desired, 0, __ATOMIC_RELAXED,
-                                      __ATOMIC_RELAXED);
-    return expected;
-}
 SIMT_FN uint32_t machine_glance(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_RELAXED); }
 SIMT_FN uint32_t machine_glance(simt_addr addr) { return simt_atomic_load(addr, SIMT_RELAXED); }
 SIMT_FN void     machine_post(simt_addr addr, uint32_t v)
@@ -309,10 +292,7 @@ static inline void machine_write(void *to, const void *from, size_t bytes)
         std::memcpy(to, from, bytes);
     }
 }
-static inline void machine_read(void *to, const void *from, size_t bytes)
-{
-    machine_write(to, from, bytes);
-}
+#define machine_read machine_write
 static inline void machine_zero(void *p, size_t bytes) { std::memset(p, 0, bytes); }
 static inline void machine_wait() {}
 
@@ -346,20 +326,6 @@ static void machine_launch(uint32_t blocks, uint32_t threads, uint32_t shared_by
         machine_fail("kernel", result.text);
     }
 }
-template <class Kernel>
-static void machine_start(uint32_t blocks, uint32_t threads, uint32_t shared_bytes,
-                          const Kernel &kernel, uint32_t queue)
-{
-    machine_launch(blocks, threads, shared_bytes, kernel, queue);
-}
-
-template <class Kernel>
-struct machine_with_pool {
-    const Kernel      &kernel;
-    const shpool_pool &pool;
-
-    void operator()() const { kernel(pool); }
-};
 
 template <class Kernel>
 static uint32_t machine_pool_blocks(const shpool_pool &, uint32_t, uint32_t)
@@ -371,16 +337,11 @@ template <class Kernel>
 static void machine_launch_pool(const shpool_pool &pool, uint32_t blocks, uint32_t threads,
                                 uint32_t bytes, const Kernel &kernel, uint32_t = 0)
 {
-    machine_launch(blocks, threads, bytes + pool.shared_bytes,
-                   machine_with_pool<Kernel>{ kernel, pool });
+    machine_launch(blocks, threads, bytes + pool.shared_bytes, [&] { kernel(pool); });
 }
 
-static inline shpool_status machine_open(const char *spec, const shpool_config *want,
-                                         shpool_pool *pool)
-{
-    return shpool_simt_open(spec, want, pool);
-}
-static inline void machine_close(shpool_pool *pool) { shpool_simt_close(pool); }
+#define machine_open  shpool_simt_open
+#define machine_close shpool_simt_close
 
 #endif
 
@@ -409,7 +370,7 @@ static void machine_fill(uint32_t turns, uint32_t threads, uint32_t bytes, const
     const uint32_t most = machine_blocks<Kernel>(threads, bytes);
 
     if (turns != 0) {
-        machine_start(std::min(turns, most), threads, bytes, kernel, queue);
+        machine_launch(std::min(turns, most), threads, bytes, kernel, queue);
     }
 }
 
@@ -452,5 +413,53 @@ private:
     T     *data_ = nullptr;
     size_t size_ = 0;
 };
+
+/* Compare an array with what it should contain, and print the result.  1: a number is wrong. */
+template <class T>
+static int machine_check(const char *what, const machine_array<T> &device,
+                         const std::vector<T> &right)
+{
+    const std::vector<T> got   = device.read();
+    size_t               wrong = 0;
+
+    for (size_t i = 0; i < right.size(); i++) {
+        wrong += got[i] != right[i];
+    }
+    std::printf("%s: %zu numbers, %zu wrong\n", what, right.size(), wrong);
+    return wrong != 0;
+}
+
+#if defined(__CUDACC__)
+/* Print the time of the second of two launches, and compare their result.  moved: bytes of global
+ * memory; 0: the speed is not printed. */
+template <class T, class Launch>
+static int machine_run(const char *name, uint32_t bytes, machine_array<T> &device,
+                       const std::vector<T> &right, Launch launch, double moved = 0)
+{
+    cudaEvent_t event[2] = {};
+    float       ms       = 0;
+    char        text[100], speed[30] = "";
+
+    device.zero();
+    launch();
+    for (cudaEvent_t &each : event) {
+        machine_cuda(cudaEventCreate(&each), "cudaEventCreate");
+    }
+    machine_cuda(cudaEventRecord(event[0]), "cudaEventRecord");
+    launch();
+    machine_cuda(cudaGetLastError(), "launch");
+    machine_cuda(cudaEventRecord(event[1]), "cudaEventRecord");
+    machine_wait();
+    machine_cuda(cudaEventElapsedTime(&ms, event[0], event[1]), "cudaEventElapsedTime");
+    for (cudaEvent_t each : event) {
+        (void)cudaEventDestroy(each);
+    }
+    if (moved != 0) {
+        std::snprintf(speed, sizeof(speed), ", %.0f GB/s", moved / ms * 1e-6);
+    }
+    std::snprintf(text, sizeof(text), "%-14s %6u bytes a block: %.3f ms%s", name, bytes, ms, speed);
+    return machine_check(text, device, right);
+}
+#endif
 
 #endif /* SHPOOL_EXAMPLES_MACHINE_H */

@@ -20,6 +20,7 @@
 #define AHEAD     4u           /* rows of a warp that are in flight or being processed */
 #define MOST      4096u        /* bytes of the longest row; one in 16 is that long */
 #define HEAP      (40u * 1024u)
+#define RING      (WARPS * AHEAD * MOST)
 
 /* Row r is data[begin[r]] .. data[begin[r + 1] - 1]; rows are multiples of 16 bytes. */
 struct rows {
@@ -29,18 +30,20 @@ struct rows {
     unsigned        count;
 };
 
+#if SIMT_HAS_BULK
 /* The processing of a row, by all lanes, in place. */
-[[maybe_unused]] static __device__ void work(float *row, unsigned bytes)
+static __device__ void work(float *row, unsigned bytes)
 {
     for (unsigned i = threadIdx.x % 32; i < bytes / sizeof(float); i += 32) {
         row[i] = 2.0f * row[i] + 1.0f;
     }
 }
 
-[[maybe_unused]] static __device__ unsigned bytes_of(const rows &r, unsigned row)
+static __device__ unsigned bytes_of(const rows &r, unsigned row)
 {
     return (r.begin[row + 1] - r.begin[row]) * static_cast<unsigned>(sizeof(float));
 }
+#endif
 
 /* ---- before: a ring of AHEAD slots a warp, each as long as the longest row ---- */
 
@@ -150,45 +153,17 @@ static __global__ void by_heap(rows r, shpool_pool pool)
 #endif
 }
 
-/* Launch, measure, and compare every element; 1: one is wrong. */
-template <typename Kernel, typename Launch>
-static int run(const char *name, Kernel kernel, unsigned bytes,
-               const std::vector<float> &data, machine_array<float> &device, Launch launch)
-{
-    int    blocks = 0;
-    int    sms    = 0;
-    size_t wrong  = 0;
-
-    machine_need(shpool_allow_shared(kernel, bytes), name);
-    machine_cuda(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0), "attribute");
-    machine_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, WARPS * 32, bytes),
-                 "occupancy");
-    device.zero();
-
-    const float              ms     = machine_time([&] { launch(blocks * sms); });
-    const std::vector<float> result = device.read();
-
-    for (size_t i = 0; i < data.size(); i++) {
-        wrong += result[i] != 2.0f * data[i] + 1.0f;
-    }
-    std::printf("%-5s %6u bytes a block, %d blocks an SM: %.3f ms, %.0f GB/s, %zu wrong\n", name,
-                bytes, blocks, ms, 2.0 * data.size() * sizeof(float) / ms * 1e-6, wrong);
-    return wrong != 0;
-}
-
 int main(int argc, char **argv)
 {
     const unsigned        count = (argc > 1) ? std::strtoul(argv[1], NULL, 10) : 200000u;
     std::vector<unsigned> begin(count + 1, 0);
     shpool_config         want  = {};
     shpool_pool           pool  = {};
-    int                   major = 0;
 
     if (machine_name("pipeline") == nullptr) {
         return 77;
     }
-    machine_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "attribute");
-    if (major < 9) {
+    if (machine_attribute(cudaDevAttrComputeCapabilityMajor) < 9) {
         std::printf("pipeline: skipped: no CUDA device of sm_90 or newer\n");
         return 77;
     }
@@ -198,10 +173,11 @@ int main(int argc, char **argv)
 
         begin[i + 1] = begin[i] + bytes / sizeof(float);
     }
-    std::vector<float> data(begin[count]);
+    std::vector<float> data(begin[count]), right(begin[count]);
 
     for (size_t i = 0; i < data.size(); i++) {
-        data[i] = static_cast<float>(i % 1000);
+        data[i]  = static_cast<float>(i % 1000);
+        right[i] = 2.0f * data[i] + 1.0f;
     }
     want.block_threads    = WARPS * 32;
     want.payload_bytes    = HEAP;
@@ -210,14 +186,16 @@ int main(int argc, char **argv)
 
     machine_array<float>    from(data), result(data.size());
     machine_array<unsigned> begins(begin);
-    const rows              r      = { from, result, begins, count };
-    const unsigned          ring   = WARPS * AHEAD * MOST;
-    const int               failed =
-        run("ring", by_ring, ring, data, result,
-            [&](int blocks) { by_ring<<<blocks, WARPS * 32, ring>>>(r); }) |
-        run("heap", by_heap, pool.shared_bytes, data, result,
-            [&](int blocks) { by_heap<<<blocks, WARPS * 32, pool.shared_bytes>>>(r, pool); });
+    const rows              r     = { from, result, begins, count };
+    const double            moved = 2.0 * static_cast<double>(data.size() * sizeof(float));
+    const unsigned          rings = machine_blocks_of(by_ring, WARPS * 32, RING);
+    const unsigned          heaps = machine_blocks_of(by_heap, WARPS * 32, pool.shared_bytes);
 
+    int failed = machine_run("ring", RING, result, right,
+                             [&] { by_ring<<<rings, WARPS * 32, RING>>>(r); }, moved);
+    failed |= machine_run("heap", pool.shared_bytes, result, right, [&] {
+        by_heap<<<heaps, WARPS * 32, pool.shared_bytes>>>(r, pool);
+    }, moved);
     machine_need(shpool_close(&pool), "close");
     return failed;
 }

@@ -71,8 +71,6 @@ static __device__ unsigned group(unsigned block, unsigned key, Get get, Put put)
     return sum;
 }
 
-/* ---- before ---- */
-
 static __global__ void by_worst_case(unsigned *result, unsigned most)
 {
     extern __shared__ __align__(16) chunk chunks[];
@@ -94,8 +92,6 @@ static __global__ void by_worst_case(unsigned *result, unsigned most)
     }
 }
 
-/* ---- after ---- */
-
 static __global__ void by_pool(shpool_pool pool, unsigned *result)
 {
     extern __shared__ __align__(16) unsigned char smem[];
@@ -110,17 +106,18 @@ static __global__ void by_pool(shpool_pool pool, unsigned *result)
     shpool_fini(heap);
 }
 
-/* Time a launch, and compare its sums with the host's; 1: one is wrong. */
-template <typename Kernel, typename Launch>
-static int run(const char *name, Kernel kernel, unsigned bytes, machine_array<unsigned> &device,
-               Launch launch)
+int main()
 {
+    const unsigned        most  = MANY / CHUNK + 2u * KEYS;
+    const unsigned        bytes = most * sizeof(chunk);
     std::vector<unsigned> sum(BLOCKS * KEYS);
-    int                   blocks = 0;
+    shpool_config         want = {};
+    shpool_pool           pool = {};
+    shpool_report_data    seen = {};
 
-    machine_need(shpool_allow_shared(kernel, bytes), name);
-    machine_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel, THREADS, bytes),
-                 "occupancy");
+    if (machine_name("spill") == nullptr) {
+        return 77;
+    }
     for (unsigned block = 0; block < BLOCKS; block++) {
         for (unsigned i = 0; i < records_of(block); i++) {
             const unsigned record = record_of(block, i);
@@ -128,48 +125,29 @@ static int run(const char *name, Kernel kernel, unsigned bytes, machine_array<un
             sum[block * KEYS + (record >> 27)] += record ^ record >> 27;
         }
     }
-    device.zero();
-
-    const float ms    = machine_time(launch);
-    const bool  right = device.read() == sum;
-
-    std::printf("%-14s %6u bytes a block, %2d blocks an SM: %.3f ms, %s\n", name, bytes, blocks,
-                ms, right ? "right" : "WRONG");
-    return !right;
-}
-
-int main()
-{
-    const unsigned    most  = MANY / CHUNK + 2u * KEYS;
-    const unsigned    bytes = most * sizeof(chunk);
-    shpool_config     want  = {};
-    shpool_pool       pool  = {};
-    shpool_stats_data stats = {};
-
-    if (machine_name("spill") == nullptr) {
-        return 77;
-    }
     machine_array<unsigned> result(BLOCKS * KEYS);
     int                     failed = 0;
 
     if (shpool_allow_shared(by_worst_case, bytes) != SHPOOL_OK) {
         std::printf("by_worst_case: %s\n", shpool_last_error()); /* the message names the limit */
     } else {
-        failed = run("by worst case", by_worst_case, bytes, result,
-                     [&] { by_worst_case<<<BLOCKS, THREADS, bytes>>>(result, most); });
+        failed = machine_run("by worst case", bytes, result, sum, [&] {
+            by_worst_case<<<BLOCKS, THREADS, bytes>>>(result, most);
+        });
     }
     want.block_threads = THREADS;
     want.payload_bytes = 8 * 1024;
     for (const char *spec : { "bitmap:spill=arena,spill_bytes=128K",
                               "bitmap:spill=arena,spill_bytes=128K,stats=1" }) {
         machine_need(shpool_open(spec, &want, &pool), spec);
-        failed |= run((pool.flags & SHPOOL_FLAG_STATS) ? "by pool, stats" : "by pool", by_pool,
-                      pool.shared_bytes, result,
-                      [&] { by_pool<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, result); });
-        if (((pool.flags & SHPOOL_FLAG_STATS) != 0) &&
-            (shpool_stats(&pool, &stats) == SHPOOL_OK)) {
+        failed |= machine_run((pool.flags & SHPOOL_FLAG_STATS) ? "by pool, stats" : "by pool",
+                              pool.shared_bytes, result, sum, [&] {
+            by_pool<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, result);
+        });
+        if ((pool.flags & SHPOOL_FLAG_STATS) != 0) {
+            machine_need(shpool_report(&pool, &seen), "report");
             std::printf("%llu of %llu requests were spilled; the largest block had %u bytes live\n",
-                        stats.spills, stats.mallocs, stats.peak_bytes);
+                        seen.spills, seen.mallocs, seen.peak_bytes);
         }
         machine_need(shpool_close(&pool), "close");
     }

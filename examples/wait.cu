@@ -27,33 +27,12 @@ static __host__ __device__ unsigned words_of(unsigned hash)
     return ((hash >> 28 == 3u) ? MOST : 16u + (hash >> 16 & 63u)) / 4u;
 }
 
-/* Through its box, a producer passes an address to its consumer; 0: empty. */
-static __device__ void leave(simt_addr box, simt_addr message)
-{
-    while (simt_atomic_load(box, SIMT_RELAXED) != 0) {
-        simt_pause(20);
-    }
-    simt_atomic_store(box, message, SIMT_RELEASE); /* pairs with the acquire in collect */
-}
-
-static __device__ simt_addr collect(simt_addr box)
-{
-    simt_addr message;
-
-    while ((message = simt_atomic_load(box, SIMT_ACQUIRE)) == 0) { /* pairs with leave */
-        simt_pause(20);
-    }
-    simt_atomic_store(box, 0, SIMT_RELAXED);
-    return message;
-}
-
 static __device__ void compose(simt_addr at, unsigned hash)
 {
     for (unsigned i = 0; i < words_of(hash); i++) {
         simt_store32(at + 4u * i, hash + i);
     }
 }
-
 static __device__ unsigned add_up(simt_addr at, unsigned hash)
 {
     unsigned sum = 0;
@@ -64,7 +43,25 @@ static __device__ unsigned add_up(simt_addr at, unsigned hash)
     return sum;
 }
 
-/* ---- before: one slot a pair, and the box is full until it is consumed ---- */
+/* Through its box, a producer passes an address to its consumer; 0: empty.  Wait until it is empty,
+ * or until it is not; returns the address. */
+static __device__ simt_addr look(simt_addr box, bool full, simt_order order)
+{
+    simt_addr message;
+
+    while (((message = simt_atomic_load(box, order)) != 0) != full) {
+        simt_pause(20);
+    }
+    return message;
+}
+
+static __device__ void leave(simt_addr box, simt_addr message)
+{
+    (void)look(box, false, SIMT_RELAXED);
+    simt_atomic_store(box, message, SIMT_RELEASE); /* pairs with the acquire of the consumer */
+}
+
+/* ---- before: one slot a pair, and the box is full until the message is consumed ---- */
 
 static __global__ void by_ring(unsigned *result)
 {
@@ -82,15 +79,11 @@ static __global__ void by_ring(unsigned *result)
         const unsigned hash = hash_of(pair, n);
 
         if (gives) {
-            while (simt_atomic_load(box, SIMT_ACQUIRE) != 0) { /* pairs with the release below */
-                simt_pause(20);
-            }
+            (void)look(box, false, SIMT_ACQUIRE); /* pairs with the release below */
             compose(slot, hash);
             simt_atomic_store(box, slot, SIMT_RELEASE); /* pairs with the acquire below */
         } else {
-            while (simt_atomic_load(box, SIMT_ACQUIRE) == 0) { /* pairs with the release above */
-                simt_pause(20);
-            }
+            (void)look(box, true, SIMT_ACQUIRE); /* pairs with the release above */
             sum += add_up(slot, hash);
             simt_atomic_store(box, 0, SIMT_RELEASE); /* pairs with the acquire above */
         }
@@ -100,7 +93,7 @@ static __global__ void by_ring(unsigned *result)
     }
 }
 
-/* ---- after ---- */
+/* ---- after: the box is empty as soon as the consumer has the address ---- */
 
 static __global__ void by_pool(shpool_pool pool, unsigned *result)
 {
@@ -127,8 +120,9 @@ static __global__ void by_pool(shpool_pool pool, unsigned *result)
             compose(simt_to_shared(message), hash);
             leave(box, simt_to_shared(message));
         } else {
-            const simt_addr message = collect(box);
+            const simt_addr message = look(box, true, SIMT_ACQUIRE); /* pairs with leave */
 
+            simt_atomic_store(box, 0, SIMT_RELAXED);
             if (message != 1u) {
                 sum += add_up(message, hash);
                 shpool_free(heap, simt_from_shared(message));
@@ -141,59 +135,31 @@ static __global__ void by_pool(shpool_pool pool, unsigned *result)
     shpool_fini(heap);
 }
 
-/* Time a launch, and compare its sums with the host's; 1: one is wrong. */
-template <typename Launch>
-static int run(const char *name, unsigned bytes, machine_array<unsigned> &device, Launch launch)
-{
-    device.zero();
-
-    const float                 ms     = machine_time(launch);
-    const std::vector<unsigned> result = device.read();
-    unsigned                    wrong  = 0;
-
-    for (unsigned pair = 0; pair < PAIRS; pair++) { /* the same in all blocks */
-        unsigned sum = 0;
-
-        for (unsigned n = 0; n < MESSAGES; n++) {
-            for (unsigned w = 0; w < words_of(hash_of(pair, n)); w++) {
-                sum += hash_of(pair, n) + w;
-            }
-        }
-        for (unsigned block = 0; block < BLOCKS; block++) {
-            wrong += result[block * PAIRS + pair] != sum;
-        }
-    }
-    std::printf("%-8s %6u bytes a block: %.3f ms, %u wrong\n", name, bytes, ms, wrong);
-    return wrong != 0;
-}
-
 int main()
 {
-    shpool_config     want  = {};
-    shpool_pool       pool  = {};
-    shpool_stats_data stats = {};
+    std::vector<unsigned> sum(BLOCKS * PAIRS);
+    shpool_config         want = {};
+    shpool_pool           pool = {};
 
     if (machine_name("wait") == nullptr) {
         return 77;
     }
+    for (unsigned i = 0; i < BLOCKS * PAIRS; i++) { /* the same in all blocks */
+        for (unsigned n = 0; n < MESSAGES; n++) {
+            for (unsigned w = 0; w < words_of(hash_of(i % PAIRS, n)); w++) {
+                sum[i] += hash_of(i % PAIRS, n) + w;
+            }
+        }
+    }
     machine_array<unsigned> result(BLOCKS * PAIRS);
-    int failed = run("by ring", PAIRS * MOST, result,
-                     [&] { by_ring<<<BLOCKS, THREADS, PAIRS * MOST>>>(result); });
+    int failed = machine_run("by ring", PAIRS * MOST, result, sum,
+                             [&] { by_ring<<<BLOCKS, THREADS, PAIRS * MOST>>>(result); });
 
     want.block_threads = THREADS;
     want.payload_bytes = 12 * 1024;
-    for (const char *spec : { "bitmap", "bitmap:stats=1" }) {
-        machine_need(shpool_open(spec, &want, &pool), spec);
-        failed |= run("by pool", pool.shared_bytes, result, [&] {
-            by_pool<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, result);
-        });
-        if (((pool.flags & SHPOOL_FLAG_STATS) != 0) &&
-            (shpool_stats(&pool, &stats) == SHPOOL_OK)) {
-            std::printf("%llu messages waited %llu times for room, %llu gave up; most live at once "
-                        "%u of %u bytes\n", stats.mallocs, stats.waits, stats.failures,
-                        stats.peak_bytes, stats.capacity_bytes);
-        }
-        machine_need(shpool_close(&pool), "close");
-    }
+    machine_need(shpool_open("bitmap", &want, &pool), "open");
+    failed |= machine_run("by pool", pool.shared_bytes, result, sum,
+                          [&] { by_pool<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, result); });
+    machine_need(shpool_close(&pool), "close");
     return failed;
 }

@@ -24,10 +24,9 @@ LDADD = libshpool_tests.la libshpool_core.la $(CMOCKA_LIBS) $(LIBM)
 shpool_fuzz_main = tests/fuzz_main.c
 # Requests that fail (tests/faults.h), for the library and not for the C library.
 shpool_failing = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=aligned_alloc,--wrap=strdup \
-	-Wl,--wrap=fdopen,--wrap=fdopendir,--wrap=scandir,--wrap=posix_memalign,--wrap=mmap \
-	-Wl,--wrap=munmap,--wrap=pthread_create,--wrap=free
-noinst_HEADERS += tests/faults.h tests/fuzz.h tests/growth.h tests/test.h tests/unit.h \
-	tests/wrapped.h
+	-Wl,--wrap=strndup,--wrap=realpath,--wrap=fdopen,--wrap=fdopendir,--wrap=scandir \
+	-Wl,--wrap=posix_memalign,--wrap=mmap,--wrap=munmap,--wrap=pthread_create,--wrap=free
+noinst_HEADERS += tests/faults.h tests/fuzz.h tests/growth.h tests/test.h tests/unit.h
 # the whole folder, so that new inputs need no line here
 EXTRA_DIST += tests/corpus
 CLEANFILES += tests/fuzz_*.crash-* tests/fuzz_*.leak-* tests/fuzz_*.timeout-*
@@ -104,7 +103,7 @@ check-sanitized:
 shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesce/fuzz_ptx \
 	tests/coalesce/test_coalesce \
 	tests/coalesce/test_memory tests/coalesce/test_plan tests/coalesce/test_random \
-	tests/coalesce/test_rows tests/coalesce/test_run tests/coalesce/test_warp \
+	tests/coalesce/test_run tests/coalesce/test_warp \
 	tests/device/fuzz_device tests/device/test_faults tests/device/test_host \
 	tests/device/test_messages tests/device/test_model tests/device/test_ranges \
 	tests/device/test_train \

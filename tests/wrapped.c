@@ -29,6 +29,7 @@ ALLOCATION(void *, calloc, (size_t count, size_t bytes), NULL, (count, bytes))
 ALLOCATION(void *, realloc, (void *ptr, size_t bytes), ptr, (ptr, bytes))
 ALLOCATION(void *, aligned_alloc, (size_t alignment, size_t bytes), NULL, (alignment, bytes))
 ALLOCATION(char *, strdup, (const char *text), NULL, (text))
+ALLOCATION(char *, strndup, (const char *text, size_t bytes), NULL, (text, bytes))
 WRAPPED(FILE *, fdopen, (int file, const char *mode), , __real_fdopen(file, mode), NULL)
 WRAPPED(DIR *, fdopendir, (int file), , __real_fdopendir(file), NULL)
 WRAPPED(int, scandir, (const char *folder, struct dirent ***names_p,
@@ -38,6 +39,15 @@ WRAPPED(int, scandir, (const char *folder, struct dirent ***names_p,
 WRAPPED(int, pthread_create, (pthread_t *thread, const pthread_attr_t *attributes,
                               void *(*body)(void *), void *arg), ,
         __real_pthread_create(thread, attributes, body, arg), EAGAIN)
+
+char *__real_realpath(const char *path, char *to);
+char *__wrap_realpath(const char *path, char *to);
+char *__wrap_realpath(const char *path, char *to)
+{
+    char *resolved = fault_refuses() ? NULL : __real_realpath(path, to);
+
+    return (to == NULL) ? fault_note(resolved) : resolved;
+}
 
 int __real_posix_memalign(void **ptr_p, size_t alignment, size_t bytes);
 int __wrap_posix_memalign(void **ptr_p, size_t alignment, size_t bytes);

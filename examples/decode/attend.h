@@ -96,8 +96,8 @@ SIMT_FN simt_u128 pack_eight(const four *v)
 
     SIMT_UNROLLED
     for (uint32_t i = 0; i < 4u; i++) {
-        pair[i] = seam_bits(v[i / 2u].x[i % 2u * 2u]) >> 16 |
-                  (seam_bits(v[i / 2u].x[i % 2u * 2u + 1u]) & 0xffff0000u);
+        pair[i] = machine_bits(v[i / 2u].x[i % 2u * 2u]) >> 16 |
+                  (machine_bits(v[i / 2u].x[i % 2u * 2u + 1u]) & 0xffff0000u);
     }
     return {pair[0], pair[1], pair[2], pair[3]};
 }
@@ -136,9 +136,8 @@ SIMT_FN attention attention_begin(const model &m, const moment &now, instruction
 
 /* Add a share of `tokens`, whose keys and values are contiguous: that of the rank-th of `warps`
  * warps. */
-SIMT_FN void attention_tokens(const model &m, attention *a, shared_weights keys,
-                              shared_weights values, uint32_t tokens, uint32_t rank,
-                              uint32_t warps)
+SIMT_FN void attention_tokens(const model &m, attention *a, simt_addr keys, simt_addr values,
+                              uint32_t tokens, uint32_t rank, uint32_t warps)
 {
     const uint32_t mine = rank * warp_tokens(m);
     const uint32_t step = warps * warp_tokens(m);
@@ -155,8 +154,8 @@ SIMT_FN void attention_tokens(const model &m, attention *a, shared_weights keys,
             const uint32_t is_in = token < tokens;
             const uint32_t at    = 2u * (((is_in ? token : 0u) << m.dim_bits) + lane_dim(m));
 
-            k[t] = keys.get(at);
-            v[t] = values.get(at);
+            k[t] = simt_load128(keys + at);
+            v[t] = simt_load128(values + at);
             present |= is_in << t;
         }
         attention_add(m, a, k, v, present);
@@ -185,13 +184,13 @@ SIMT_FN void attention_leave(const model &m, attention a, results to, simt_addr 
     if (token_lane(m) == 0) {
         SIMT_UNROLLED
         for (uint32_t i = 0; i < 8u; i += 4u) {
-            simt_store128(sums + 4u * i, {seam_bits(a.o[i]), seam_bits(a.o[i + 1u]),
-                                          seam_bits(a.o[i + 2u]), seam_bits(a.o[i + 3u])});
+            simt_store128(sums + 4u * i, {machine_bits(a.o[i]), machine_bits(a.o[i + 1u]),
+                                          machine_bits(a.o[i + 2u]), machine_bits(a.o[i + 3u])});
         }
     }
     if (simt_lane() == 0) { /* in the other lanes they are the same */
-        simt_store32(to.scale(simt_warp()), seam_bits(a.top));
-        simt_store32(to.scale(simt_warp()) + 4u, seam_bits(a.sum));
+        simt_store32(to.scale(simt_warp()), machine_bits(a.top));
+        simt_store32(to.scale(simt_warp()) + 4u, machine_bits(a.sum));
     }
 }
 
@@ -217,8 +216,8 @@ SIMT_FN void attention_finish(const model &m, const moment &now, instruction in,
                 const simt_addr sums = exchange + 4u * (((w + k) << m.dim_bits) + dim);
 
                 one[k] = { four_of(simt_load128(sums)),
-                           seam_float(simt_load32(from.scale(w + k))),
-                           seam_float(simt_load32(from.scale(w + k) + 4u)) };
+                           machine_float(simt_load32(from.scale(w + k))),
+                           machine_float(simt_load32(from.scale(w + k) + 4u)) };
             }
             merge<BATCH>(&all, one);
         }

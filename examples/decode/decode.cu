@@ -13,14 +13,14 @@
  *   pool    one launch a step; each block's shared memory is a pool of --pool bytes
  *   pages   the same with pages of --pages bytes, used round-robin
  *
- * 0 for one of these omits the version.  Both must choose the same tokens.  With --check 1 each
- * step is compared with the host's, layer by layer (small shapes only). */
+ * 0 for one of these omits the version.  Both must choose the same tokens.  --show N prints the
+ * residual stream after each layer of the first N steps, which tests compare. */
 #if defined(__CUDACC__) && !defined(SHPOOL_INLINE) && !defined(DECODE_TABLE)
 /* -DSHPOOL_INLINE=NAME: another allocator; -DDECODE_TABLE: $SHPOOL_ALLOCATOR */
 #define SHPOOL_INLINE warp_first_fit
 #endif
 #include "decode.h"
-#include "reference.h"
+#include "setup.h"
 
 #include "../options.h"
 
@@ -30,19 +30,17 @@ struct options {
     uint32_t pool; /* 1: all of the shared memory */
     uint32_t page;
     uint32_t pace; /* 1: what the machine's memory allows */
-    uint32_t rounds, check, show;
+    uint32_t rounds, show;
 };
 #if defined(__CUDACC__)
-#define DEFAULTS \
-    { { 16, 2048, 32, 8, 64, 8192, 128256, 0 }, 512, 64, 3, 32768, 1, 32768, 1, 5, 0, 0 }
+#define DEFAULTS { { 16, 2048, 32, 8, 64, 8192, 128256, 0 }, 512, 64, 3, 32768, 1, 32768, 1, 5, 0 }
 #else
-#define DEFAULTS { { 3, 64, 4, 2, 16, 576, 200, 0 }, 21, 2, 2, 1536, 5000, 1536, 1, 0, 1, 0 }
+#define DEFAULTS { { 3, 64, 4, 2, 16, 576, 200, 0 }, 21, 2, 2, 1536, 5000, 1536, 1, 0, 0 }
 #endif
 
 struct job {
     options               o = DEFAULTS;
-    model                 m = { {}, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr,
-                                0, 0, 0, divisor(1), divisor(1) };
+    model                 m = {};
     program               p = {};
     uint32_t              blocks = 0;
     std::vector<uint32_t> tokens; /* of the first version */
@@ -54,17 +52,14 @@ struct job {
     machine_array<uint32_t>           begin, done;
 };
 
-/* ---- setting up ---- */
-
 /* End the program: `what` with this value, and why that is wrong. */
 [[noreturn]] static void refuse(const char *what, uint32_t value, const std::string &why)
 {
     machine_fail(what, std::to_string(value) + " " + why);
 }
 
-static void check_shape(const options &o)
+static void check_shape(const shape &s)
 {
-    const shape   &s       = o.s;
     const uint32_t columns = std::max({ s.hidden, s.ff, s.query() });
 
     if (s.heads % s.kv_heads != 0) {
@@ -80,21 +75,6 @@ static void check_shape(const options &o)
     }
 }
 
-static std::vector<float> rotary_table(const shape &s)
-{
-    std::vector<float> turns;
-
-    for (uint32_t position = 0; position < s.tokens; position++) {
-        for (uint32_t i = 0; i < s.head_dim / 2u; i++) {
-            const double angle = position * std::pow(ROTARY_BASE, -2.0 * i / s.head_dim);
-
-            turns.push_back(static_cast<float>(std::cos(angle)));
-            turns.push_back(static_cast<float>(std::sin(angle)));
-        }
-    }
-    return turns;
-}
-
 static void make_model(job &j)
 {
     model &m = j.m;
@@ -104,8 +84,8 @@ static void make_model(job &j)
     m.split       = j.o.split;
     m.first_token = 1;
     m.dim_bits    = static_cast<uint32_t>(std::log2(m.s.head_dim));
-    m.by_group    = divisor(m.s.group());
-    m.by_share    = divisor(m.s.group() + 2u);
+    m.by_group    = divisor_by(m.s.group());
+    m.by_share    = divisor_by(m.s.group() + 2u);
     m.weights     = j.weights.get(m.s.weights());
     m.cache       = j.cache.get(m.s.cache());
     m.turns       = j.turns.write(rotary_table(m.s));
@@ -115,217 +95,125 @@ static void make_model(job &j)
     m.best        = j.best.get(j.o.steps);
     j.p.done      = j.done.get(size_t{ m.s.layers } * OPS_OF_LAYER + 1u);
     j.p.pace      = (j.o.pace == 1u) ? seam_pace(j.blocks) : j.o.pace;
-    j.cache.zero();
-    make_up_model(m, j.weights, j.o.context, 4u * j.blocks);
+    make_up_model(m, j.weights, 4u * j.blocks);
 }
 
-static void make_program(job &j, uint32_t tile)
+/* A step's layers and logits, at most 4,096 numbers of each. */
+static void show(const job &j, uint32_t step)
 {
-    const schedule all = scheduler(j.m, j.blocks, tile).run();
+    machine_wait();
+    for (uint32_t l = 0; l <= j.m.s.layers; l++) {
+        const bool         last = l == j.m.s.layers;
+        std::vector<float> x(std::min(last ? j.m.s.vocab : j.m.s.hidden, 4096u));
+
+        machine_read(x.data(), last ? j.m.logits : j.m.after_layer(l), x.size() * sizeof(x[0]));
+        std::printf(last ? "logits %u" : "layer %u %u", last ? step : l, step);
+        for (float number : x) {
+            std::printf(" %.6g", number);
+        }
+        std::printf("\n");
+    }
+}
+
+/* All rounds of a version: launch, time, compare the tokens.  1: they differ. */
+template <class Memory>
+static int run(job &j, const char *name, const Memory &memory, uint32_t bytes, uint32_t tile)
+{
+    const uint32_t        most    = std::max(tile / (4u * j.m.s.head_dim), 1u); /* tokens of one */
+    const scheduler       all(j.m, j.blocks, tile);
+    std::vector<uint32_t> tokens;
+    double                seconds = 1e30;
 
     j.p.stream = j.instructions.write(all.stream);
     j.p.begin  = j.begin.write(all.begin);
-}
-
-/* Reset to the state before the first step. */
-static void start_again(job &j)
-{
-    j.done.zero();
-    j.stream.zero();
-    j.others.zero();
-    j.best.zero();
-    machine_wait();
-}
-
-/* ---- versions: launch(step) starts a step ---- */
-
-/* A key or value near the middle between two numbers of bf16 may be rounded to the other one: the
- * machine's vectors have 16 bits.  At a short context this makes up to 0.3 %. */
-#define TOLERANCE 5e-3
-
-/* The largest difference, relative to the root of the mean square. */
-static double difference(const float *on_machine, const std::vector<float> &want)
-{
-    std::vector<float> got(want.size());
-    double             square = 0;
-    double             most   = 0;
-
-    machine_read(got.data(), on_machine, got.size() * sizeof(got[0]));
-    for (size_t i = 0; i < got.size(); i++) {
-        square += static_cast<double>(want[i]) * want[i];
-        most = std::max(most, std::fabs(static_cast<double>(got[i]) - want[i]));
-        most = std::isnan(got[i]) ? 1e30 : most;
-    }
-    return most / std::sqrt(square / static_cast<double>(got.size()));
-}
-
-/* The token that a step has chosen. */
-static uint32_t chosen(const job &j, uint32_t step)
-{
-    return static_cast<uint32_t>(~j.best.read()[step]);
-}
-
-/* Compare the last step with the host's; 1: a layer or the token is wrong. */
-static int check(const job &j, uint32_t step, reference &host)
-{
-    int    wrong = 0;
-    double worst = 0;
-
-    host.step((step == 0) ? j.m.first_token : chosen(j, step - 1u));
-    for (uint32_t l = 0; l < j.m.s.layers; l++) {
-        const double here = difference(j.m.after_layer(l), host.after_layer[l]);
-
-        if (!(here <= TOLERANCE)) {
-            std::printf("step %u, layer %u: a difference of %g\n", step, l, here);
-            wrong = 1;
-        }
-        worst = std::max(worst, here);
-    }
-    const double   logits = difference(j.m.logits, host.logits);
-    const uint32_t token  = static_cast<uint32_t>(
-        std::max_element(host.logits.begin(), host.logits.end()) - host.logits.begin());
-
-    wrong |= !(logits <= TOLERANCE) || (chosen(j, step) != token);
-    std::printf("step %u is %s: token %u and %u, largest difference %.1e, of the logits %.1e\n",
-                step, wrong ? "WRONG" : "right", chosen(j, step), token, worst, logits);
-    return wrong;
-}
-
-static void show_layers(const job &j)
-{
-    std::vector<float> x(j.m.s.hidden);
-
-    for (uint32_t l = 0; l < j.m.s.layers; l++) {
-        double square = 0;
-
-        machine_read(x.data(), j.m.after_layer(l), x.size() * sizeof(x[0]));
-        for (float v : x) {
-            square += static_cast<double>(v) * v;
-        }
-        std::printf("layer %u: %.6g %.6g %.6g %.6g\n", l, std::sqrt(square / j.m.s.hidden), x[0],
-                    x[1], x[j.m.s.hidden - 1u]);
-    }
-}
-
-/* All rounds of a version; the first one is checked, and so is slower. */
-template <class Launch>
-static int run(job &j, const char *name, Launch launch)
-{
-    reference             host(j.m.s, (j.o.check != 0) ? j.o.context : 0u);
-    std::vector<uint32_t> tokens;
-    double                seconds = 1e30;
-    int                   wrong   = 0;
-
     for (uint32_t round = 0; round <= j.o.rounds; round++) {
-        start_again(j);
+        j.done.zero();
+        j.stream.zero();
+        j.others.zero();
+        j.best.zero();
+        machine_wait();
 
         const double from = machine_seconds();
 
         for (uint32_t step = 0; step < j.o.steps; step++) {
-            launch(step);
-            if ((j.o.check != 0) && (round == 0)) {
-                machine_wait();
-                wrong |= check(j, step, host);
-            }
-            if ((j.o.show != 0) && (round == 0) && (step == 0) && j.tokens.empty()) {
-                machine_wait();
-                show_layers(j);
+            const uint32_t position = j.o.context + step;
+            const uint32_t share    = std::max(pieces(position, j.m.split), 1u);
+
+            seam_launch_together(j.blocks, CONTROL_BYTES + TILE_ALIGNED + bytes,
+                                 decode_step<Memory>{ j.m, j.p, memory, step, position, share,
+                                                      pieces(share, pieces(share, most)) });
+            if ((round == 0) && (step < j.o.show)) {
+                show(j, step);
             }
         }
         machine_wait();
         seconds = std::min(seconds, machine_seconds() - from);
     }
-    for (uint32_t step = 0; step < j.o.steps; step++) {
-        tokens.push_back(chosen(j, step));
+    for (unsigned long long best : j.best.read()) {
+        tokens.push_back(static_cast<uint32_t>(~best));
     }
     if (j.tokens.empty()) {
-        std::printf("tokens");
-        for (uint32_t token : tokens) {
-            std::printf(" %u", token);
-        }
-        std::printf("\n");
         j.tokens = tokens;
     }
+    std::printf("tokens");
+    for (uint32_t token : tokens) {
+        std::printf(" %u", token);
+    }
 #if defined(__CUDACC__)
-    const double tokens_read = j.o.context + 0.5 * j.o.steps;
-    const double bytes = 2.0 * (j.m.s.weights() + 2.0 * tokens_read * j.m.s.layers *
-                                                      j.m.s.kv_heads * j.m.s.head_dim);
+    const double read  = j.o.context + 0.5 * j.o.steps; /* tokens of the cache */
+    const double gb    = 2e-9 * (j.m.s.weights() + 2.0 * read * j.m.s.layers * j.m.s.kv_heads *
+                                                       j.m.s.head_dim);
+    const double every = seconds / j.o.steps;
 
-    std::printf("%-6s %.4f ms a step, %.0f GB/s", name, 1e3 * seconds / j.o.steps,
-                1e-9 * bytes * j.o.steps / seconds);
+    std::printf("\n%-6s %.4f ms a step, %.0f GB/s", name, 1e3 * every, gb / every);
 #else
-    std::printf("%-6s %u steps", name, j.o.steps);
+    std::printf("\n%-6s %u steps", name, j.o.steps);
 #endif
     std::printf("%s\n", (tokens == j.tokens) ? "" : ": OTHER TOKENS");
-    return wrong | (tokens != j.tokens);
-}
-
-template <class Memory>
-static int run_persistent(job &j, const char *name, const Memory &memory, uint32_t bytes,
-                          uint32_t tile)
-{
-    const uint32_t most = std::max(tile / (4u * j.m.s.head_dim), 1u); /* tokens of a tile */
-
-    return run(j, name, [&](uint32_t step) {
-        const uint32_t share = std::max(pieces(j.o.context + step, j.m.split), 1u);
-
-        seam_launch_together(j.blocks, CONTROL_BYTES + TILE_ALIGNED + bytes,
-                             decode_step<Memory>{ j.m, j.p, memory, step, j.o.context + step,
-                                                  share, pieces(share, pieces(share, most)) });
-    });
+    return tokens != j.tokens;
 }
 
 /* The largest tile, which is the least that a pool must hold at one time. */
-static uint32_t largest_tile(const job &j, uint32_t tile)
+static uint32_t largest_tile(const shape &s, uint32_t tile)
 {
-    return std::max({ tile, 4u * j.m.s.head_dim,
-                      2u * std::max({ j.m.s.hidden, j.m.s.ff, j.m.s.query() }) });
+    return std::max({ tile, 4u * s.head_dim, 2u * std::max({ s.hidden, s.ff, s.query() }) });
 }
 
-static int run_pool(job &j)
+static int run_pool(job &j, uint32_t bytes)
 {
-    const uint32_t whole   = seam_shared() - CONTROL_BYTES - TILE_ALIGNED;
-    const uint32_t largest = largest_tile(j, j.o.tile);
+    const uint32_t largest = largest_tile(j.m.s, j.o.tile);
+    const char    *spec    = nullptr; /* $SHPOOL_ALLOCATOR */
     shpool_config  want    = {};
     shpool_pool    pool    = {};
 
-    make_program(j, j.o.tile);
+#if !defined(SHPOOL_INLINE)
+    spec = (std::getenv("SHPOOL_ALLOCATOR") != nullptr) ? nullptr : "bitmap";
+#endif
     want.block_threads    = decode_step<pool_memory>::THREADS;
     want.threads_per_pool = want.block_threads;
-    want.total_bytes      = (j.o.pool == 1u) ? whole : j.o.pool;
+    want.total_bytes      = bytes;
     want.alignment        = TILE_ALIGNED;
-    machine_need(machine_open(
-#if defined(SHPOOL_INLINE)
-                     nullptr,
-#else
-                     (std::getenv("SHPOOL_ALLOCATOR") != nullptr) ? nullptr : "bitmap",
-#endif
-                     &want, &pool), "pool");
+    machine_need(machine_open(spec, &want, &pool), "pool");
     if (pool.largest < 2u * largest) {
         const std::string tile = ", or less than --tile " + std::to_string(j.o.tile);
 
-        refuse("the pool", want.total_bytes,
-               "bytes have room for " + std::to_string(pool.largest) +
-                   ", and two of the largest tiles need " + std::to_string(2u * largest) +
-                   ": more --pool" + ((largest_tile(j, 0) < largest) ? tile : ""));
+        refuse("the pool", bytes, "bytes have room for " + std::to_string(pool.largest) +
+               ", and two of the largest tiles need " + std::to_string(2u * largest) +
+               ": more --pool" + ((largest_tile(j.m.s, 0) < largest) ? tile : ""));
     }
     std::printf("%s, %u bytes, tiles of %u\n", pool.name, pool.shared_bytes, j.o.tile);
 
-    const int failed = run_persistent(j, "pool", pool_memory{ pool }, pool.shared_bytes,
-                                      j.o.tile);
+    const int failed = run(j, "pool", pool_memory{ pool }, pool.shared_bytes, j.o.tile);
 
     machine_close(&pool);
     return failed;
 }
 
-static int run_pages(job &j)
+static int run_pages(job &j, uint32_t bytes)
 {
-    const uint32_t whole = seam_shared() - CONTROL_BYTES - TILE_ALIGNED;
-    const uint32_t bytes = (j.o.pool > 1u) ? j.o.pool : whole;
     const uint32_t pages = std::min(bytes / j.o.page, SLOTS);
-    const uint32_t row   = largest_tile(j, 0);
+    const uint32_t row   = largest_tile(j.m.s, 0);
 
-    make_program(j, j.o.page);
     if (row > j.o.page) {
         refuse("--pages", j.o.page, "is less than the longest row: " + std::to_string(row));
     }
@@ -334,7 +222,7 @@ static int run_pages(job &j)
                                         " bytes that there are: two pages are needed");
     }
     std::printf("%u pages of %u bytes\n", pages, j.o.page);
-    return run_persistent(j, "pages", page_memory{ pages, j.o.page }, pages * j.o.page, j.o.page);
+    return run(j, "pages", page_memory{ pages, j.o.page }, pages * j.o.page, j.o.page);
 }
 
 int main(int argc, char **argv)
@@ -360,8 +248,7 @@ int main(int argc, char **argv)
               { "--pace", &o.pace, 0, 100000, 1,
                 "ns for 32 KiB of a block; 1: at the memory's speed, 0: any" },
               { "--rounds", &o.rounds, 0, 1000, 1, "besides the first; the fastest counts" },
-              { "--check", &o.check, 0, 1, 1, "compare with the host's" },
-              { "--show", &o.show, 0, 1, 1, "what the first step's layers give" } });
+              { "--show", &o.show, 0, 10000, 1, "steps whose layers are printed" } });
     const char *machine = machine_name("decode");
 
     if (file != nullptr) {
@@ -374,12 +261,14 @@ int main(int argc, char **argv)
         std::printf("decode: skipped: needs a GPU of sm_90 or newer\n");
         return 77;
     }
-    check_shape(o);
+    check_shape(o.s);
     j.blocks = seam_blocks();
     make_model(j);
     std::printf("%s, %u blocks: %u layers, hidden %u, %u and %u heads of %u, ff %u, vocabulary %u, "
                 "context %u; %.0f MB\n", machine, j.blocks, o.s.layers, o.s.hidden, o.s.heads,
                 o.s.kv_heads, o.s.head_dim, o.s.ff, o.s.vocab, o.context, 2e-6 * j.m.s.weights());
 
-    return ((o.pool != 0) ? run_pool(j) : 0) | ((o.page != 0) ? run_pages(j) : 0);
+    const uint32_t bytes = (o.pool > 1u) ? o.pool : seam_shared() - CONTROL_BYTES - TILE_ALIGNED;
+
+    return ((o.pool != 0) ? run_pool(j, bytes) : 0) | ((o.page != 0) ? run_pages(j, bytes) : 0);
 }

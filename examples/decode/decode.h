@@ -1,42 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * A decode step of a Llama-shaped model in one launch: a persistent kernel whose shared memory is a
- * pool.
+ * pool.  doc/PERSISTENT.md explains it: why it is fast, what a tile, a result and a counter are,
+ * and why there is no deadlock.
  *
- * Why.  At batch 1 a step reads every weight once, so memory bandwidth is the limit: 2.49 GB for
- * the default shape, 0.52 ms at an H200's 4.8 TB/s.  With a kernel for each operation, the memory
- * is idle at each launch and at the end of each kernel.  Here one block on each multiprocessor
- * fetches weights of later operations while it waits for the results of earlier ones.  With a
- * latency of 1.2 us, 40 KiB have to be in flight on each multiprocessor; the pool's 194 KiB also
- * cover about 5.4 us in which the data may not be used yet.
- *
- * Data
- *   instructions   each block has its own stream, in the order of the operations (program.h).
- *   tiles          a tile is a number of rows of a matrix, in a piece of shared memory between
- *                  malloc and free (tiles.h).  Each operation has its own number of rows; a row has
- *                  32 bytes to 16 KiB.  Attention's tiles are keys and values of as many tokens as
- *                  there are.
- *   results        in global memory, one word for each number that another operation needs.  The
- *                  lowest bit of a word says in which step it was written, so a block that reads it
- *                  sees whether it is there (vector.h).  No fence delays a result.
- *   counters       in global memory, one for each operation of each layer: posted results.  They
- *                  only say when it is worth while to look at the results: when half of them are
- *                  posted.  They are never reset to 0; step n begins at n times the rows.
- *
- * Warps of a block
  *   readers   READERS warps.  All of them process each tile: they wait for its bytes and multiply.
  *             When all rows of an instruction are summed, a thread for each row finishes it and
  *             posts the result.
- *   loader    one warp gets memory for the tiles, starts the copies, and frees tiles that have been
- *             read, in any order.  It waits only for memory, and for its share of the machine's
- *             bandwidth, because weights do not depend on the step.
+ *   loader    one warp gets memory for the tiles, in the order of the instructions, starts the
+ *             copies, and frees tiles that have been read, in any order.  It waits only for memory,
+ *             and for its share of the machine's bandwidth.
  *   watcher   one thread waits for the counters, so that one thread of a block reads them instead
  *             of 500, and tells the readers through an mbarrier.
  *
- * No deadlock
- *   One warp allocates, in the order of the instructions, so the first operation that is not
- *   finished always gets its tiles: doc/PERSISTENT.md has the proof.  All blocks must run at the
- *   same time; a cooperative launch ensures that.
+ * All blocks must run at the same time; a cooperative launch ensures that.
  *
  * Memory order
  *   results each word is its own message, so no order between words is needed: relaxed stores and
@@ -50,8 +27,201 @@
 #ifndef SHPOOL_EXAMPLES_DECODE_DECODE_H
 #define SHPOOL_EXAMPLES_DECODE_DECODE_H
 
-#include "load.h"
-#include "read.h"
+#include "attend.h"
+
+/* ---- the loader ---- */
+
+template <class Memory>
+struct loader {
+    const model   &m;
+    const program &p;
+    const Memory  &memory;
+    shpool_heap    heap;
+    control        shared;
+    moment         now;
+    cursor         at;    /* the next tile */
+    uint32_t       tiles; /* so far */
+    slot_memory    has;
+
+    unsigned long long once; /* the cache policy of weights */
+    uint32_t           turn; /* earliest time of the next copy, in ns */
+
+    MACHINE_METHOD void run()
+    {
+        const uint32_t end  = p.begin[simt_block_rank() + 1u];
+        uint32_t       i    = p.begin[simt_block_rank()];
+        simt_u128      next = p.get(i, end);
+
+        SIMT_ROLLED
+        for (; i < end; i++) {
+            const instruction in = unpack(next);
+
+            next = p.get(i + 1u, end);
+
+            const source all  = (in.op == OP_ATTEND) ? tokens_of_cache(in) : rows_of_matrix(in);
+            const size_t both = (in.op == OP_ATTEND) ? (size_t)m.s.tokens * 2u * m.s.head_dim : 0;
+
+            SIMT_ROLLED
+            for (uint32_t at_byte = 0; at_byte < all.bytes; at_byte += all.each) {
+                const uint32_t left = all.bytes - at_byte;
+
+                load(all.from + at_byte, (left < all.each) ? left : all.each, both);
+            }
+        }
+        memory.close(heap, shared.slots(), at, &has);
+    }
+
+    /* What an instruction reads: bytes in all, and of a tile. */
+    struct source {
+        const unsigned char *from;
+        uint32_t             bytes;
+        uint32_t             each;
+    };
+    MACHINE_METHOD source rows_of_matrix(const instruction &in) const
+    {
+        const uint32_t row = 2u * m.columns(in.op); /* bytes */
+
+        return { (const unsigned char *)m.matrix(in.op, in.layer) + (size_t)in.first * row,
+                 in.count * row, in.each * row };
+    }
+    MACHINE_METHOD source tokens_of_cache(const instruction &in) const /* keys */
+    {
+        const token_range range = tokens_of(in.first - in.each * m.split, now);
+        const uint32_t    token = 2u * m.s.head_dim; /* bytes */
+
+        return { (const unsigned char *)m.keys(in.layer, m.by_group.of(in.each)) +
+                         (size_t)range.first * token,
+                 range.cached * token, now.each * token };
+    }
+
+    /* A tile: `bytes` of weights, or of keys, followed by as many of values, which are `both` bytes
+     * from the keys. */
+    MACHINE_METHOD void load(const unsigned char *from, uint32_t bytes, size_t both)
+    {
+        const slot_table slots = shared.slots();
+        const simt_addr  full  = slots.full(at.slot);
+        const uint32_t   room  = (both != 0) ? 2u * bytes : bytes;
+        const simt_addr  tile  = memory.get(heap, slots, at, tiles, room, &has);
+
+        /* A block gets its share of the memory's bandwidth, and not more.  Otherwise all blocks
+         * load at the same time after a wait: some get their tiles much later than others, and
+         * results get through only after the tiles. */
+        turn = seam_await_ns(turn) + (room * (p.pace >> 3) >> 12);
+        if (simt_lane() == 0) {
+            simt_store32(slots.tile(at.slot), tile); /* the arrival releases it */
+            seam_fence_shared(); /* orders the readers' accesses before the copies */
+            simt_mbar_arrive_expect(full, room);
+            if (both == 0) {
+                seam_copy_once(tile, from, bytes, full, once);
+            } else {
+                simt_copy_async(tile, from, bytes, full);
+                simt_copy_async(tile + bytes, from + both, bytes, full);
+            }
+        }
+        at.next(memory.slots());
+        tiles++;
+    }
+};
+
+/* ---- a reader ---- */
+
+template <class Memory>
+struct reader {
+    const model   &m;
+    const program &p;
+    const Memory  &memory;
+    control        shared;
+    moment         now;
+    cursor         at;        /* the next tile */
+    uint32_t       count;     /* instructions so far */
+    uint32_t       exchanges; /* of attention's sums */
+
+    MACHINE_METHOD void run()
+    {
+        const uint32_t end  = p.begin[simt_block_rank() + 1u];
+        uint32_t       i    = p.begin[simt_block_rank()];
+        simt_u128      next = p.get(i, end);
+
+        SIMT_ROLLED
+        for (; i < end; i++, count++) {
+            const instruction in = unpack(next);
+
+            next = p.get(i + 1u, end);
+            switch (in.op) {
+            case OP_QKV: read_rows<OP_QKV>(in); break;
+            case OP_ATTEND: read_tokens(in); break;
+            case OP_OUT: read_rows<OP_OUT>(in); break;
+            case OP_GATE_UP: read_rows<OP_GATE_UP>(in); break;
+            case OP_DOWN: read_rows<OP_DOWN>(in); break;
+            default: read_rows<OP_HEAD>(in);
+            }
+        }
+    }
+
+    /* Call work(tile, first, n) for the tiles of `all` rows or tokens, `each` of them a tile. */
+    template <class Work>
+    MACHINE_METHOD void for_tiles(uint32_t all, uint32_t each, Work work)
+    {
+        SIMT_ROLLED
+        for (uint32_t first = 0; first < all; first += each) {
+            work(tile_wait(shared.slots(), at), first, (all - first < each) ? all - first : each);
+            tile_done(shared.slots(), at);
+            at.next(memory.slots());
+        }
+    }
+
+    /* A copy for each operation: between two operations each instruction counts. */
+    template <uint32_t OP>
+    MACHINE_METHOD void read_rows(instruction in)
+    {
+        in.op = OP;
+
+        const results   to    = shared.result(count);
+        const seam_u64  gains = read_gains(m, in, 0);
+        const beside    with  = read_beside(m, now, in);
+        const lane_rows mine(m.columns(in.op));
+
+        simt_mbar_wait(shared.ready(), count & 1u);
+
+        const input v = read_input(m, now, in, shared, gains);
+
+        for_tiles(in.count, in.each, [&](simt_addr tile, uint32_t first, uint32_t rows) {
+            multiply(tile, mine, rows, v.v, to, first);
+        });
+        leave_square(to, v.square);
+        meet(shared.summed(), count);
+        finish(m, now, in, to, with, p.done);
+    }
+
+    MACHINE_METHOD void read_tokens(instruction in)
+    {
+        const uint32_t    part  = in.first - in.each * m.split;
+        const token_range range = tokens_of(part, now);
+        const results     to    = shared.result(count);
+
+        simt_mbar_wait(shared.ready(), count & 1u);
+
+        attention a = attention_begin(m, now, in,
+                                      (part + 1u == m.split) && (simt_warp() + 1u == READERS));
+
+        /* two tiles, or more: half of the warps process every other one */
+        const uint32_t halves = (range.cached > now.each) ? 2u : 1u;
+        uint32_t       turn   = simt_warp();
+
+        for_tiles(range.cached, now.each, [&](simt_addr tile, uint32_t, uint32_t n) {
+            if (turn++ % halves == 0) {
+                attention_tokens(m, &a, tile, tile + n * 2u * m.s.head_dim, n,
+                                 simt_warp() / halves, READERS / halves);
+            }
+        });
+        attention_leave(m, a, to, shared.exchange());
+        meet(shared.exchanged(), exchanges++);
+        attention_finish(m, now, in, to, shared.exchange(), p.done);
+        meet(shared.summed(), count); /* the exchange is used again */
+    }
+};
+
+/* ---- the kernel ---- */
 
 template <class Memory>
 struct decode_step {
@@ -62,9 +232,9 @@ struct decode_step {
     program  p;
     Memory   memory;
     uint32_t number;   /* of the step: 0, 1, ... since the counters were 0 */
-    uint32_t position; /* tokens in the cache */
-    uint32_t share;    /* of them, in a part of attention */
-    uint32_t each;     /* and in a tile of it */
+    uint32_t position; /* the other fields of `moment` */
+    uint32_t share;
+    uint32_t each;
 
     MACHINE_METHOD void operator()() const
     {
@@ -95,16 +265,19 @@ struct decode_step {
     /* The watcher: one thread. */
     MACHINE_METHOD void watch(control shared) const
     {
+
         const uint32_t end  = p.begin[simt_block_rank() + 1u];
         uint32_t       i    = p.begin[simt_block_rank()];
         simt_u128      next = p.get(i, end);
 
         SIMT_ROLLED
         for (uint32_t k = 0; i < end; i++, k++) {
-            const instruction in      = unpack(next);
-            const uint32_t    counter = counter_of(in.op, in.layer);
+            const instruction in = unpack(next);
 
             next = p.get(i + 1u, end);
+
+            const uint32_t counter = counter_of(in.op, in.layer);
+
             if ((counter != 0) && (in.op != OP_ATTEND)) {
                 const uint32_t all = finished(m, op_before(in.op));
 

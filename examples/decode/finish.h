@@ -64,6 +64,15 @@ SIMT_FN void finish_qkv(const model &m, const moment &now, instruction in, uint3
     post(now, m.qkv(in.layer) + row, result);
 }
 
+/* A logit and its token as one number: the larger logit wins; if equal, the smaller token. */
+SIMT_FN unsigned long long choice_of(float logit, uint32_t token)
+{
+    const uint32_t bits  = machine_bits(logit);
+    const uint32_t order = (bits >> 31) ? ~bits : bits | 0x80000000u;
+
+    return (unsigned long long)order << 32 | (uint32_t)~token;
+}
+
 /* Called by a whole warp: finds its best logit. */
 SIMT_FN void choose(const model &m, const moment &now, uint32_t row, uint32_t is_row, float logit)
 {
@@ -98,7 +107,7 @@ SIMT_FN float add_warps(simt_addr from, uint32_t apart)
 
     SIMT_UNROLLED
     for (uint32_t w = 0; w < READERS; w++) {
-        sum[w % 4u] += seam_float(simt_load32(from + w * apart));
+        sum[w % 4u] += machine_float(simt_load32(from + w * apart));
     }
     return (sum[0] + sum[1]) + (sum[2] + sum[3]);
 }
@@ -162,7 +171,7 @@ SIMT_FN void leave_square(results to, float square)
         square += seam_xor(square, lane);
     }
     if (simt_lane() == 0) {
-        simt_store32(to.square(simt_warp()), seam_bits(square));
+        simt_store32(to.square(simt_warp()), machine_bits(square));
     }
 }
 

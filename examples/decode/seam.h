@@ -16,9 +16,6 @@ struct seam_u64 {
 
 #define SEAM_BOTH __host__ __device__ __forceinline__ /* a method, for host and kernels */
 
-SIMT_FN float    seam_float(uint32_t bits) { return __uint_as_float(bits); }
-SIMT_FN uint32_t seam_bits(float f) { return __float_as_uint(f); }
-
 /* 8 or 16 bytes that are not written during the launch. */
 SIMT_FN simt_u128 seam_fetch(const void *p)
 {
@@ -168,13 +165,27 @@ SIMT_FN int  simt_mbar_test(simt_addr, uint32_t) { return 1; }
 #endif
 #endif
 
-/* Whether the machine has bulk copies. */
+/* Whether the machine has bulk copies; its blocks, one for each multiprocessor, which all run at
+ * the same time; the most dynamic shared memory of a block. */
 static inline bool seam_has_bulk()
 {
-    int major = 0;
+    return machine_attribute(cudaDevAttrComputeCapabilityMajor) >= 9;
+}
+static inline uint32_t seam_blocks()
+{
+    return machine_attribute(cudaDevAttrMultiProcessorCount);
+}
+static inline uint32_t seam_shared()
+{
+    return machine_attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin);
+}
+/* The time in ns in which the memory can give each block 32 KiB: two transfers a clock. */
+static inline uint32_t seam_pace(uint32_t blocks)
+{
+    const double bytes_per_ns = 2e-6 * machine_attribute(cudaDevAttrMemoryClockRate) *
+                                machine_attribute(cudaDevAttrGlobalMemoryBusWidth) / 8.0;
 
-    machine_cuda(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, 0), "attribute");
-    return major >= 9;
+    return (bytes_per_ns > 1.0) ? static_cast<uint32_t>(32768.0 * blocks / bytes_per_ns) : 0u;
 }
 
 template <class Kernel>
@@ -182,36 +193,6 @@ static __global__ void __launch_bounds__(Kernel::THREADS, Kernel::BLOCKS)
     seam_kernel(const __grid_constant__ Kernel kernel)
 {
     kernel();
-}
-
-/* One block for each multiprocessor: all of them run at the same time. */
-static inline uint32_t seam_blocks()
-{
-    int units = 0;
-
-    machine_cuda(cudaDeviceGetAttribute(&units, cudaDevAttrMultiProcessorCount, 0), "attribute");
-    return static_cast<uint32_t>(units);
-}
-/* The time in ns in which the machine's memory can give each block 32 KiB. */
-static inline uint32_t seam_pace(uint32_t blocks)
-{
-    int khz  = 0;
-    int bits = 0;
-
-    machine_cuda(cudaDeviceGetAttribute(&khz, cudaDevAttrMemoryClockRate, 0), "attribute");
-    machine_cuda(cudaDeviceGetAttribute(&bits, cudaDevAttrGlobalMemoryBusWidth, 0), "attribute");
-    const double bytes_per_ns = 2e-6 * khz * bits / 8.0; /* two transfers a clock */
-
-    return (bytes_per_ns > 1.0) ? static_cast<uint32_t>(32768.0 * blocks / bytes_per_ns) : 0u;
-}
-/* The most dynamic shared memory of a block. */
-static inline uint32_t seam_shared()
-{
-    int bytes = 0;
-
-    machine_cuda(cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0),
-                 "attribute");
-    return static_cast<uint32_t>(bytes);
 }
 
 template <class Kernel>
@@ -230,34 +211,8 @@ static void seam_launch_together(uint32_t blocks, uint32_t shared_bytes, const K
 
 #define SEAM_BOTH inline
 
-SIMT_FN float seam_float(uint32_t bits)
-{
-    float f;
-
-    std::memcpy(&f, &bits, sizeof(f));
-    return f;
-}
-SIMT_FN uint32_t seam_bits(float f)
-{
-    uint32_t bits;
-
-    std::memcpy(&bits, &f, sizeof(bits));
-    return bits;
-}
-SIMT_FN simt_u128 seam_fetch(const void *p)
-{
-    simt_u128 v;
-
-    std::memcpy(&v, p, sizeof(v));
-    return v;
-}
-SIMT_FN seam_u64 seam_fetch8(const void *p)
-{
-    seam_u64 v;
-
-    std::memcpy(&v, p, sizeof(v));
-    return v;
-}
+SIMT_FN simt_u128 seam_fetch(const void *p) { return *(const simt_u128 *)p; }
+SIMT_FN seam_u64  seam_fetch8(const void *p) { return *(const seam_u64 *)p; }
 SIMT_FN uint32_t seam_peek4(const void *p)
 {
     return __atomic_load_n((const uint32_t *)p, __ATOMIC_RELAXED);
@@ -329,13 +284,13 @@ static void seam_launch_together(uint32_t blocks, uint32_t shared_bytes, const K
 
 /* ---- bf16: the upper half of a float ---- */
 
-SIMT_FN float seam_low(uint32_t pair) { return seam_float(pair << 16); }
-SIMT_FN float seam_high(uint32_t pair) { return seam_float(pair & 0xffff0000u); }
+SIMT_FN float seam_low(uint32_t pair) { return machine_float(pair << 16); }
+SIMT_FN float seam_high(uint32_t pair) { return machine_float(pair & 0xffff0000u); }
 
 /* Round to the nearest, ties to even. */
-SIMT_FN uint16_t seam_bf16(float f)
+SIMT_HD uint16_t seam_bf16(float f)
 {
-    const uint32_t bits = seam_bits(f);
+    const uint32_t bits = machine_bits(f);
 
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
@@ -343,19 +298,18 @@ SIMT_FN uint16_t seam_bf16(float f)
 /* Unpack the eight numbers of one load. */
 SIMT_FN void seam_unpack(simt_u128 v, float *to)
 {
-    to[0] = seam_low(v.x);
-    to[1] = seam_high(v.x);
-    to[2] = seam_low(v.y);
-    to[3] = seam_high(v.y);
-    to[4] = seam_low(v.z);
-    to[5] = seam_high(v.z);
-    to[6] = seam_low(v.w);
-    to[7] = seam_high(v.w);
+    const uint32_t pair[4] = { v.x, v.y, v.z, v.w };
+
+    SIMT_UNROLLED
+    for (uint32_t i = 0; i < 4u; i++) {
+        to[2u * i]      = seam_low(pair[i]);
+        to[2u * i + 1u] = seam_high(pair[i]);
+    }
 }
 
 SIMT_FN float seam_xor(float f, uint32_t lane)
 {
-    return seam_float(simt_shfl_xor(SIMT_ALL_LANES, seam_bits(f), lane));
+    return machine_float(simt_shfl_xor(SIMT_ALL_LANES, machine_bits(f), lane));
 }
 
 #if !defined(__CUDACC__)

@@ -5,28 +5,13 @@
 
 #include "product.h"
 
-/* The step that is being computed. */
-struct moment {
-    uint32_t number;   /* of the step since the counters were 0 */
-    uint32_t position; /* tokens in the cache */
-    uint32_t share;    /* tokens of a part of attention */
-    uint32_t each;     /* and of a tile of it: the tiles of a part have the same size */
-    uint32_t token;    /* the input */
-};
-
-/* The token that the step before has chosen, or the first one. */
-SIMT_FN uint32_t token_of(const model &m, uint32_t number)
-{
-    return (number == 0) ? m.first_token : ~(uint32_t)m.best[number - 1u];
-}
-
 struct four {
     float x[4];
 };
 
 SIMT_FN four four_of(simt_u128 v)
 {
-    return {{seam_float(v.x), seam_float(v.y), seam_float(v.z), seam_float(v.w)}};
+    return {{machine_float(v.x), machine_float(v.y), machine_float(v.z), machine_float(v.w)}};
 }
 /* Four numbers in bf16. */
 SIMT_FN four four_bf16(seam_u64 v)
@@ -43,7 +28,7 @@ SIMT_FN uint32_t tag_of(const moment &now) { return ~now.number & 1u; }
 
 SIMT_FN void post(const moment &now, float *to, float result)
 {
-    seam_post(to, (seam_bits(result) & ~1u) | tag_of(now));
+    seam_post(to, (machine_bits(result) & ~1u) | tag_of(now));
 }
 
 /* Wait for the result at `at`. */
@@ -55,7 +40,7 @@ SIMT_FN float await_one(const moment &now, const float *at)
     while ((((v = seam_peek4(at)) ^ tag_of(now)) & 1u) != 0) {
         seam_spin();
     }
-    return seam_float(v);
+    return machine_float(v);
 }
 
 /* Wait for the i-th of N groups of four results, at at(i), for each bit i of `wanted`; other groups
@@ -110,7 +95,7 @@ SIMT_FN const uint16_t *embedding(const model &m, uint32_t token)
     return m.matrix(OP_HEAD, 0) + (size_t)token * m.s.hidden;
 }
 
-SIMT_FN uint32_t has_norm(uint32_t op) { return (op != OP_OUT) && (op != OP_DOWN); }
+SIMT_HD uint32_t has_norm(uint32_t op) { return (op != OP_OUT) && (op != OP_DOWN); }
 
 /* ---- attention's parts, which are added up where they are needed ---- */
 

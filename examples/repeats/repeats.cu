@@ -10,19 +10,9 @@
  *   ./repeats [options] [FILE]          --help lists them
  *
  * Each line of FILE is a document; without FILE they are generated.  The versions differ in where
- * the memory for a document comes from, and in which threads work on it:
- *
- *   the pool         --pool bytes of shared memory that the warps of a block (--threads) share;
- *                    named after its allocator: $SHPOOL_ALLOCATOR, else the default
- *   static           an array for each warp
- *   static, blocks   an array for each block of --block threads
- *   binned           also static arrays, but each power of two of the documents' memory has a
- *                    launch of its own, concurrent with the others, by warps or by blocks; this is
- *                    the usual solution without an allocator
- *
- * All versions process long documents first.  Those that need more than --most bytes, rounded down
- * to a power of two, are processed by blocks in global memory, concurrently with the others.  Every
- * count is compared with the CPU's.
+ * the memory for a document comes from, and in which threads work on it: versions.h,
+ * doc/EXAMPLES.md.  The pool's version has its allocator's name; `binned` is the usual solution
+ * without an allocator.  Every count is compared with the CPU's.
  */
 #include "documents.h"
 #include "versions.h"
@@ -289,7 +279,6 @@ int main(int argc, char **argv)
 
     j.all  = input(o, file);
     j.want = count_on_host(j.all);
-
 
     const uint32_t          count = static_cast<uint32_t>(j.all.begin.size() - 1u);
     machine_array<uint8_t>  text(j.all.text);

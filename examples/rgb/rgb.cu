@@ -17,20 +17,7 @@ __global__ void copy_members(pixel *to, const pixel *from, int count) {
     }
 }
 
-// A thread copies ints that do not belong to its own pixel: this works only for a copy.
-__global__ void copy_words(int *to, const int *from, int words) {
-    int first = 3 * blockIdx.x * blockDim.x + threadIdx.x;
-    for (int k = 0; k < 3; k++) {
-        int word = first + k * blockDim.x;
-        if (word < words) {
-            to[word] = from[word];
-        }
-    }
-}
-
-__device__ int brighter(int channel) {
-    return min(255, channel + channel / 2);
-}
+__device__ int brighter(int channel) { return min(255, channel + channel / 2); }
 
 __global__ void brighten(pixel *to, const pixel *from, int count) {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -43,19 +30,12 @@ __global__ void brighten(pixel *to, const pixel *from, int count) {
     }
 }
 
-int blocks(int count) {
-    return (count + threads - 1) / threads;
-}
+int blocks(int count) { return (count + threads - 1) / threads; }
 
 } // namespace
 
 cudaError_t rgb_copy_members(pixel *to, const pixel *from, int count) {
     copy_members<<<blocks(count), threads>>>(to, from, count);
-    return cudaGetLastError();
-}
-
-cudaError_t rgb_copy_words(pixel *to, const pixel *from, int count) {
-    copy_words<<<blocks(count), threads>>>(&to->r, &from->r, 3 * count);
     return cudaGetLastError();
 }
 

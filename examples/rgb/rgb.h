@@ -14,9 +14,6 @@ typedef cudaError_t rgb_kernel(pixel *to, const pixel *from, int count);
 /** Member by member: the usual code, which the compiler pass rewrites. */
 rgb_kernel rgb_copy_members;
 
-/** Coalesced by hand: the block's pixels as one array of ints. */
-rgb_kernel rgb_copy_words;
-
 /** Each channel times 1.5, at most 255: gather, compute, scatter. */
 rgb_kernel rgb_brighten;
 

@@ -24,41 +24,14 @@ static inline uint32_t mix(uint32_t x) /* a permutation of the 32-bit numbers */
     return x ^ (x >> 16);
 }
 
-/* Generated square matrices. */
-enum kind {
-    NETWORK, /* most rows are short, a few are 500 times as long (Pareto, exponent 1.5) */
-    HUBS,    /* the same with more and longer ones (exponent 1.25, 750 times) */
-    BANDED,  /* 24 entries within 32 of the diagonal in each row */
-    UNIFORM, /* 16 entries anywhere in each row */
-    KINDS
-};
-
-/* The number of entries that a row should have; entries at the same place reduce it. */
-static inline uint32_t row_wish(kind which, uint32_t row)
-{
-    const double u = (mix(row) + 1.0) / 4294967297.0;
-
-    switch (which) {
-    case NETWORK: return static_cast<uint32_t>(std::min(4.0 * std::pow(u, -1.0 / 1.5), 2000.0));
-    case HUBS: return static_cast<uint32_t>(std::min(4.0 * std::pow(u, -1.0 / 1.25), 3000.0));
-    case BANDED: return 24;
-    default: return 16;
-    }
-}
-
-/* In a network, half of the entries are near the diagonal and half anywhere, most of the latter in
- * the first columns. */
-static inline uint32_t column_of(kind which, uint32_t rows, uint32_t row, uint32_t wish, uint32_t i)
-{
-    const uint32_t x    = mix(row * 2654435761u + i);
-    const uint32_t near = (which == BANDED) ? 32u : wish;
-    const double   v    = x / 4294967296.0;
-
-    if ((which == BANDED) || ((which != UNIFORM) && (i % 2 == 0))) {
-        return (row + 2u * rows + x % (2u * near + 1u) - near) % rows;
-    }
-    return static_cast<uint32_t>(((which == UNIFORM) ? v : v * v * v) * rows);
-}
+/* Generated square matrices.  In a network most rows are short, and a few are hundreds of times as
+ * long (Pareto's distribution); half of the entries are near the diagonal and half anywhere, most
+ * of these in the first columns. */
+enum kind { NETWORK, HUBS /* more and longer ones */, BANDED, UNIFORM, KINDS };
+static const struct {
+    double   power; /* 1 / exponent of the lengths; 0: all rows have `most` entries */
+    uint32_t most;
+} row_lengths[KINDS] = { { 1.0 / 1.5, 2000 }, { 1.0 / 1.25, 3000 }, { 0, 24 }, { 0, 16 } };
 
 /* Values are small integers, so that float sums are exact in any order. */
 static inline matrix generate(kind which, uint32_t rows)
@@ -67,11 +40,23 @@ static inline matrix generate(kind which, uint32_t rows)
     std::vector<uint32_t> row;
 
     for (uint32_t r = 0; r < rows; r++) {
-        const uint32_t wish = row_wish(which, r);
+        const double   u    = (mix(r) + 1.0) / 4294967297.0;
+        const double   size = 4.0 * std::pow(u, -row_lengths[which].power);
+        const uint32_t most = row_lengths[which].most;
+        const uint32_t wish = (which < BANDED) ? static_cast<uint32_t>(std::min(size, 1.0 * most))
+                                               : most; /* equal places reduce it */
+        const uint32_t near = (which == BANDED) ? 32u : wish;
 
         row.clear();
         for (uint32_t i = 0; i < wish; i++) {
-            row.push_back(column_of(which, rows, r, wish, i));
+            const uint32_t x = mix(r * 2654435761u + i);
+            const double   v = x / 4294967296.0;
+
+            if ((which == BANDED) || ((which != UNIFORM) && (i % 2 == 0))) {
+                row.push_back((r + 2u * rows + x % (2u * near + 1u) - near) % rows);
+            } else {
+                row.push_back(static_cast<uint32_t>(((which == UNIFORM) ? v : v * v * v) * rows));
+            }
         }
         std::sort(row.begin(), row.end());
         row.erase(std::unique(row.begin(), row.end()), row.end());
@@ -95,13 +80,12 @@ static inline matrix read_matrix(const char *path)
 
     std::getline(in, line);
     std::transform(line.begin(), line.end(), line.begin(), [](int c) { return std::tolower(c); });
-    const bool  pattern   = line.find(" pattern ") != std::string::npos;
-    const bool  symmetric = line.find("symmetric") != std::string::npos;
-    const float mirrored  = (line.find("skew") != std::string::npos) ? -1.0f : 1.0f;
+    const auto  has      = [&](const char *word) { return line.find(word) != std::string::npos; };
+    const bool  pattern  = has(" pattern ");
+    const float mirrored = has("skew") ? -1.0f : has("symmetric") ? 1.0f : 0.0f;
 
-    if ((line.rfind("%%matrixmarket matrix coordinate ", 0) != 0) ||
-        (line.find(" complex ") != std::string::npos) ||
-        (line.find("hermitian") != std::string::npos)) {
+    if ((line.rfind("%%matrixmarket matrix coordinate ", 0) != 0) || has(" complex ") ||
+        has("hermitian")) {
         machine_fail(path, "cannot be read, or is not a Matrix Market file with coordinates of "
                            "real or integer numbers or of a pattern");
     }
@@ -123,7 +107,7 @@ static inline matrix read_matrix(const char *path)
                                    (pattern ? "" : ", and a number"));
         }
         at[{ row - 1u, column - 1u }] += value;
-        if (symmetric && (row != column)) {
+        if ((mirrored != 0.0f) && (row != column)) {
             at[{ column - 1u, row - 1u }] += mirrored * value;
         }
     }
@@ -138,9 +122,7 @@ static inline matrix read_matrix(const char *path)
         m.column.push_back(entry.first.second);
         m.value.push_back(entry.second);
     }
-    for (uint32_t r = 0; r < m.rows; r++) {
-        m.begin[r + 1u] += m.begin[r];
-    }
+    std::partial_sum(m.begin.begin(), m.begin.end(), m.begin.begin());
     return m;
 }
 
@@ -154,7 +136,7 @@ static inline uint32_t count_wrong_rows(const matrix &a, const matrix &c)
     uint32_t              wrong = 0;
 
     for (uint32_t r = 0; r < a.rows; r++) {
-        uint32_t columns = 0;
+        uint32_t missing = 0; /* columns */
         bool     same    = true;
 
         for (uint32_t i = a.begin[r]; i < a.begin[r + 1u]; i++) {
@@ -163,7 +145,7 @@ static inline uint32_t count_wrong_rows(const matrix &a, const matrix &c)
                 const double   product = static_cast<double>(a.value[i]) * a.value[j];
 
                 if (seen[column] != r) {
-                    columns++;
+                    missing++;
                     seen[column] = r;
                     sum[column] = magnitude[column] = 0.0;
                 }
@@ -171,7 +153,7 @@ static inline uint32_t count_wrong_rows(const matrix &a, const matrix &c)
                 magnitude[column] += std::fabs(product);
             }
         }
-        for (uint32_t i = c.begin[r]; same && (i < c.begin[r + 1u]); i++) {
+        for (uint32_t i = c.begin[r]; same && (i < c.begin[r + 1u]); i++, missing--) {
             const uint32_t column = c.column[i];
 
             same = (column < a.rows) && (seen[column] == r) &&
@@ -180,7 +162,7 @@ static inline uint32_t count_wrong_rows(const matrix &a, const matrix &c)
                 seen[column] = ~0u; /* a second time is wrong */
             }
         }
-        wrong += !same || (c.begin[r + 1u] - c.begin[r] != columns);
+        wrong += !same || (missing != 0);
     }
     return wrong;
 }

@@ -81,21 +81,6 @@ SIMT_FN uint32_t table_words(pass which, uint32_t entries)
     return table_count(which, entries) + 4u;
 }
 
-SIMT_FN uint32_t bits_of(float value)
-{
-    uint32_t bits;
-
-    memcpy(&bits, &value, sizeof(bits));
-    return bits;
-}
-SIMT_FN float value_of(uint32_t bits)
-{
-    float value;
-
-    memcpy(&value, &bits, sizeof(value));
-    return value;
-}
-
 /* Called by all lanes: the sum of the lower lanes' numbers. */
 SIMT_FN uint32_t sum_below(uint32_t mine)
 {
@@ -140,11 +125,11 @@ SIMT_FN uint32_t insert(Words table, uint32_t entries, uint32_t column, uint32_t
 template <class Words>
 SIMT_FN void add_value(Words table, uint32_t i, float value)
 {
-    uint32_t seen = table.cas(i, 0u, bits_of(value)); /* most columns have one product */
+    uint32_t seen = table.cas(i, 0u, machine_bits(value)); /* most columns have one product */
     uint32_t now;
 
     if (seen != 0) {
-        while ((now = table.cas(i, seen, bits_of(value_of(seen) + value))) != seen) {
+        while ((now = table.cas(i, seen, machine_bits(machine_float(seen) + value))) != seen) {
             seen = now;
         }
     }
@@ -212,7 +197,7 @@ SIMT_FN void close_gaps(window *w, uint32_t some)
     }
     w->start  = simt_shfl(SIMT_ALL_LANES, w->start, source);
     w->from   = simt_shfl(SIMT_ALL_LANES, w->from, source);
-    w->factor = value_of(simt_shfl(SIMT_ALL_LANES, bits_of(w->factor), source));
+    w->factor = machine_float(simt_shfl(SIMT_ALL_LANES, machine_bits(w->factor), source));
     w->length = simt_shfl(SIMT_ALL_LANES, w->length, source);
     w->length = (simt_lane() < count) ? w->length : 0u;
 }
@@ -282,9 +267,9 @@ SIMT_FN void insert_chunk(const product &p, const row_job<Words> &job, uint32_t 
             const uint32_t nth   = begun + simt_popc(marks & simt_mask(0, simt_lane() + 1u)) - 1u;
             const uint32_t i     = from + simt_lane();
             const uint32_t j     = simt_shfl(SIMT_ALL_LANES, w.from, nth) + i;
-            const float    factor =
-                (Pass != COUNT) ? value_of(simt_shfl(SIMT_ALL_LANES, bits_of(w.factor), nth))
-                                : 0.0f;
+            const uint32_t bits =
+                (Pass != COUNT) ? simt_shfl(SIMT_ALL_LANES, machine_bits(w.factor), nth) : 0u;
+            const float    factor = machine_float(bits);
 
             begun += simt_popc(marks);
             if (i < limit) {
@@ -333,7 +318,7 @@ SIMT_FN void write_chunk(const product &p, const row_job<Words> &job, uint32_t c
 
         if (column[k] != VACANT) {
             p.column[to] = column[k];
-            p.value[to]  = value_of(job.table.get(job.entries + first + k * SIMT_WARP));
+            p.value[to]  = machine_float(job.table.get(job.entries + first + k * SIMT_WARP));
         }
         at += simt_popc(some);
     }

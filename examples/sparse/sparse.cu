@@ -8,25 +8,13 @@
  *
  *   ./sparse [options] [FILE.mtx]          --help lists them
  *
- * The versions differ in where a row's table comes from:
- *
- *   pool             a pool that all warps of a block share; each row gets the size it needs
- *   static           an array for each warp
- *   static, blocks   an array for each block (--block), whose warps make a row together
- *   binned           also static arrays, but rows are first sorted by the size of their tables, and
- *                    each power of two has a launch of its own, concurrent with the others; this is
- *                    the usual solution without an allocator
- *
- * In all versions, rows with longer tables are made in global memory, concurrently with the others.
- * Every C is compared with the CPU's.
+ * The versions differ in where a row's table comes from: versions.h, doc/EXAMPLES.md.  `binned` is
+ * the usual solution without an allocator.  Every C is compared with the CPU's.
  */
 #include "matrix.h"
-#include "prepare.h"
 #include "versions.h"
 
 #include "../options.h"
-
-#include <numeric>
 
 #if defined(__CUDACC__)
 /* Otherwise -rdc=true adds CUB's launches from kernels, and so CUDA's device runtime, to the image,
@@ -38,12 +26,11 @@
 #define GLOBAL_THREADS 1024u
 
 enum version { POOL, STATIC, BLOCKS, BINNED, VERSIONS };
-static const char *const version_names[] = { "pool", "static", "static, blocks", "binned" };
 
 struct options {
     uint32_t rows, matrix, pool, threads, block, rounds, most;
 };
-/* version_most: bytes of the longest table in shared memory, unless --most is given. */
+/* In each version: bytes of the longest table in shared memory, unless --most is given. */
 #if defined(__CUDACC__)
 #define DEFAULTS { 1u << 18, NETWORK, 200 * 1024, 1024, 128, 5, 0 }
 static const uint32_t version_most[VERSIONS] = { 98304, 8192, 32768, 131072 };
@@ -66,13 +53,12 @@ struct work {
     machine_array<char>     scan;
 };
 
-static void read_totals(work &w) { machine_read(&w.seen, w.p.sum, sizeof(w.seen)); }
-
-/* For kernels that share out rows by the size of the grid. */
+/* A kernel that shares out rows by the size of the grid; then read the totals. */
 template <class Kernel>
-static void launch_all(const Kernel &kernel)
+static void prepare(work &w, const Kernel &kernel)
 {
     machine_fill(~0u, BLOCK_THREADS, 0, kernel, 0);
+    machine_read(&w.seen, w.p.sum, sizeof(w.seen));
 }
 
 /* Replace each number by the sum of those before it. */
@@ -85,10 +71,7 @@ static void sum_up(work &w, uint32_t *numbers, uint32_t count)
     machine_cuda(cub::DeviceScan::ExclusiveSum(w.scan.get(bytes), bytes, numbers, numbers, count),
                  "scan");
 #else
-    for (uint32_t i = 0, sum = 0, number; i < count; i++, sum += number) {
-        number     = numbers[i];
-        numbers[i] = sum;
-    }
+    std::exclusive_scan(numbers, numbers + count, numbers, 0u);
     (void)w;
 #endif
 }
@@ -98,8 +81,9 @@ static void sum_up(work &w, uint32_t *numbers, uint32_t count)
 template <pass Pass>
 static void rows_in_bins(work &w)
 {
-    launch_all(sort_rows<Pass>{ w.p });
-    read_totals(w);
+    const uint32_t warps = 4;
+
+    prepare(w, sort_rows<Pass>{ w.p });
     for (uint32_t bin = BINS; bin-- > 0;) {
         const uint32_t   bytes = 256u << bin;
         const rows_taken rows  = { w.p.bins + static_cast<size_t>(bin) * w.p.a.rows,
@@ -108,8 +92,6 @@ static void rows_in_bins(work &w)
         uint32_t *const  next  = &w.p.sum->next_in[bin];
 
         if (bytes <= TEAM_BYTES) {
-            const uint32_t warps = 4;
-
             machine_fill((turns + warps - 1u) / warps, warps * SIMT_WARP, warps * bytes,
                          rows_by_warps<Pass>{ w.p, rows, next }, bin + 1u);
         } else {
@@ -133,9 +115,9 @@ static void do_pass(work &w, version which)
         const uint32_t blocks = std::min(large, most);
         const size_t   words  = static_cast<size_t>(blocks) * w.seen.longest;
 
-        machine_start(blocks, GLOBAL_THREADS, 0,
-                      rows_by_global<Pass>{ w.p, w.tables.get(words), w.seen.longest },
-                      BINS + 1u);
+        machine_launch(blocks, GLOBAL_THREADS, 0,
+                       rows_by_global<Pass>{ w.p, w.tables.get(words), w.seen.longest },
+                       BINS + 1u);
     }
     if (which == POOL) {
         const uint32_t most =
@@ -161,36 +143,24 @@ static void multiply(work &w, version which)
     const double from = machine_seconds();
 
     machine_zero(w.p.sum, sizeof(*w.p.sum));
-    launch_all(count_products{ w.p });
-    read_totals(w);
+    prepare(w, count_products{ w.p });
     do_pass<COUNT>(w, which);
 
     machine_zero(w.p.sum, offsetof(totals, products));
     sum_up(w, w.p.begin, w.p.a.rows + 1u);
-    launch_all(list_large{ w.p });
+    prepare(w, list_large{ w.p });
     machine_read(&w.entries, w.p.begin + w.p.a.rows, sizeof(w.entries));
     w.p.column = w.column.get(w.entries);
     w.p.value  = w.value.get(w.entries);
-    read_totals(w);
     do_pass<FILL>(w, which);
     w.seconds[PASSES] = machine_seconds() - from;
-}
-
-static matrix result_of(const work &w)
-{
-    matrix c = { w.p.a.rows, std::vector<uint32_t>(w.p.a.rows + 1u),
-                 std::vector<uint32_t>(w.entries), std::vector<float>(w.entries) };
-
-    machine_read(c.begin.data(), w.p.begin, c.begin.size() * sizeof(uint32_t));
-    machine_read(c.column.data(), w.p.column, c.column.size() * sizeof(uint32_t));
-    machine_read(c.value.data(), w.p.value, c.value.size() * sizeof(float));
-    return c;
 }
 
 /* Run all rounds of one version; 1 if C is wrong. */
 static int run(work &w, version which, const matrix &a)
 {
-    double best[PASSES + 1u] = { 1e30, 1e30, 1e30 };
+    static const char *const names[]       = { "pool", "static", "static, blocks", "binned" };
+    double                   best[PASSES + 1u] = { 1e30, 1e30, 1e30 };
 
     w.p.most = (w.o.most != 0) ? w.o.most : version_most[which];
     if (which == POOL) {
@@ -202,16 +172,22 @@ static int run(work &w, version which, const matrix &a)
             std::copy(w.seconds, w.seconds + PASSES + 1u, best);
         }
     }
-    const uint32_t wrong = count_wrong_rows(a, result_of(w));
+    matrix c = { a.rows, std::vector<uint32_t>(a.rows + 1u), std::vector<uint32_t>(w.entries),
+                 std::vector<float>(w.entries) };
 
-    std::printf("%-14s %7u bytes, %4u threads a block  %u wrong rows", version_names[which],
+    machine_read(c.begin.data(), w.p.begin, c.begin.size() * sizeof(uint32_t));
+    machine_read(c.column.data(), w.p.column, c.column.size() * sizeof(uint32_t));
+    machine_read(c.value.data(), w.p.value, c.value.size() * sizeof(float));
+
+    const uint32_t wrong = count_wrong_rows(a, c);
+
+    std::printf("%-14s %7u bytes, %4u threads a block  %u wrong rows", names[which],
                 (which == POOL) ? w.pool.shared_bytes : w.p.most,
                 (which == POOL) ? w.o.threads : (which == BLOCKS) ? w.o.block : SIMT_WARP, wrong);
 #if defined(__CUDACC__)
-    std::printf("; %u rows in global memory", w.seen.large);
-    std::printf("; count %.3f ms, fill %.3f ms, all %.3f ms, %.2f Gflop/s", best[COUNT] * 1e3,
-                best[FILL] * 1e3, best[PASSES] * 1e3,
-                2e-9 * static_cast<double>(w.seen.products) / best[PASSES]);
+    std::printf("; %u rows in global memory; count %.3f ms, fill %.3f ms, all %.3f ms, "
+                "%.2f Gflop/s", w.seen.large, best[COUNT] * 1e3, best[FILL] * 1e3,
+                best[PASSES] * 1e3, 2e-9 * static_cast<double>(w.seen.products) / best[PASSES]);
 #endif
     std::printf("\n");
     return wrong != 0;

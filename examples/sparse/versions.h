@@ -11,7 +11,227 @@
 #ifndef SHPOOL_EXAMPLES_SPARSE_VERSIONS_H
 #define SHPOOL_EXAMPLES_SPARSE_VERSIONS_H
 
-#include "team.h"
+#include "rows.h"
+
+/* ---- around the two passes, the same for all versions ---- */
+
+/* Put a row on the list of rows_by_global if its table is too long for the others. */
+SIMT_FN void list_if_large(const product &p, uint32_t row, uint32_t words)
+{
+    if (4u * words > p.most) {
+        p.large[simt_global_add32(&p.sum->large, 1)] = row;
+        simt_global_max32(&p.sum->longest, words);
+    }
+}
+
+/* A warp for each row of A. */
+struct count_products {
+    product p;
+
+    MACHINE_METHOD void operator()() const
+    {
+        const uint32_t     warps = simt_block_threads() / SIMT_WARP;
+        const uint32_t     step  = simt_grid_blocks() * warps;
+        unsigned long long all   = 0;
+
+        for (uint32_t row = simt_block_rank() * warps + simt_warp(); row < p.a.rows; row += step) {
+            const uint32_t last = p.a.begin[row + 1u];
+            uint32_t       sum  = 0;
+
+            for (uint32_t first = p.a.begin[row]; first < last; first += SIMT_WARP) {
+                sum += measure(first + simt_lane(), last, sum);
+            }
+            all += sum;
+            if (simt_lane() == 0) {
+                p.products[row] = sum;
+                p.begin[row]    = 0;
+                if (sum != 0) {
+                    list_if_large(p, row, table_words(COUNT, table_entries(p, COUNT, row, 0)));
+                }
+            }
+        }
+        if ((simt_lane() == 0) && (all != 0)) {
+            simt_global_add64(&p.sum->products, all);
+        }
+    }
+
+    /* One entry a lane, up to the last of its row; returns the products of these 32. */
+    MACHINE_METHOD uint32_t measure(uint32_t i, uint32_t last, uint32_t before) const
+    {
+        const uint32_t column = (i < last) ? p.a.column[i] : 0u;
+        const uint32_t mine   = (i < last) ? p.b.begin[column + 1u] - p.b.begin[column] : 0u;
+        const uint32_t below  = sum_below(mine);
+
+        if (i < last) {
+            p.before[i] = before + below;
+        }
+        return simt_shfl(SIMT_ALL_LANES, below + mine, SIMT_WARP - 1u);
+    }
+};
+
+/* A thread for each row, after the prefix sums of the lengths are computed. */
+struct list_large {
+    product p;
+
+    MACHINE_METHOD void operator()() const
+    {
+        const uint32_t step = simt_grid_blocks() * simt_block_threads();
+
+        for (uint32_t row = simt_block_rank() * simt_block_threads() + simt_thread_rank();
+             row < p.a.rows; row += step) {
+            if (p.products[row] != 0) {
+                list_if_large(p, row, table_words(FILL, row_entries(p, FILL, row)));
+            }
+        }
+    }
+};
+
+/* Put each row whose table fits on the list of its bin.  Full warps; rows up to a multiple of 32.
+ */
+template <pass Pass>
+struct sort_rows {
+    product p;
+
+    MACHINE_METHOD void operator()() const
+    {
+        const uint32_t step = simt_grid_blocks() * simt_block_threads();
+
+        for (uint32_t row = simt_block_rank() * simt_block_threads() + simt_thread_rank();
+             row - simt_lane() < p.a.rows; row += step) {
+            const uint32_t entries = (row < p.a.rows) ? row_entries(p, Pass, row) : 0u;
+            const uint32_t bytes   = 4u * table_words(Pass, entries);
+            const uint32_t bin     = (bytes <= 256u) ? 0u : 24u - simt_clz(bytes - 1u);
+            const bool     listed  = (entries != 0) && (bytes <= p.most);
+
+            for (uint32_t b = 0; b < BINS; b++) {
+                const uint32_t mine = simt_ballot(SIMT_ALL_LANES, listed && (bin == b));
+                uint32_t       at   = 0;
+
+                if ((mine != 0) && (simt_lane() == 0)) {
+                    at = simt_global_add32(&p.sum->in_bin[b], simt_popc(mine));
+                }
+                at = simt_shfl(SIMT_ALL_LANES, at, 0);
+                if (listed && (bin == b)) {
+                    at += simt_popc(mine & simt_mask(0, simt_lane()));
+                    p.bins[static_cast<size_t>(b) * p.a.rows + at] = row;
+                }
+            }
+        }
+    }
+};
+
+/* ---- the pool ---- */
+
+/*
+ * Teams that grow with the memory they hold: a row with a long table is put on a board of the
+ * block.  Every warp that would otherwise take a new row, or wait, processes a chunk of it first.
+ * So the block's warps finish the rows that hold most memory first.
+ *
+ * A row on the board has a slot.  `left` counts the chunks of its current step that are not taken
+ * yet.  A warp that takes one may use the slot's other fields until it adds 1 to `done`, because
+ * the owner waits for that before it continues.  There are no other waits here.
+ */
+#define SLOTS       32u
+#define SLOT_WORDS  8u
+#define BOARD_BYTES (4u * (SLOTS * SLOT_WORDS + 4u)) /* what follows it is aligned to 16 */
+#define NONE        ~0u
+
+enum slot_word { LEFT, DONE, STEP, ROW, ENTRIES, TABLE };
+
+/* In shared memory; a slot for each of up to 32 warps.  Called by whole warps. */
+struct team_board {
+    simt_addr base;
+
+    MACHINE_METHOD simt_addr at(uint32_t slot, slot_word word) const
+    {
+        return base + 4u * (slot * SLOT_WORDS + word);
+    }
+    MACHINE_METHOD simt_addr running() const { return base + 4u * SLOTS * SLOT_WORDS; }
+
+    /* Called by all threads of the block, before a barrier. */
+    MACHINE_METHOD void init() const
+    {
+        for (uint32_t i = simt_thread_rank(); i < SLOTS * SLOT_WORDS; i += simt_block_threads()) {
+            simt_store32(base + 4u * i, 0);
+        }
+        if (simt_thread_rank() == 0) {
+            simt_store32(running(), simt_block_threads() / SIMT_WARP);
+        }
+    }
+
+    /* Put a step of `chunks` chunks into the caller's own slot. */
+    MACHINE_METHOD void open(const row_job<shared_words> &job, uint32_t which,
+                             uint32_t chunks) const
+    {
+        const uint32_t slot = simt_warp();
+
+        simt_warp_sync(SIMT_ALL_LANES); /* all lanes have finished the step before */
+        if (simt_lane() == 0) {
+            simt_store32(at(slot, STEP), which);
+            simt_store32(at(slot, ROW), job.row);
+            simt_store32(at(slot, ENTRIES), job.entries);
+            simt_store32(at(slot, TABLE), job.table.base);
+            simt_store32(at(slot, DONE), 0);
+            /* release: a warp that takes a chunk sees the fields, and the steps before */
+            simt_atomic_store(at(slot, LEFT), chunks, SIMT_RELEASE);
+        }
+        simt_warp_sync(SIMT_ALL_LANES); /* before the other lanes read DONE */
+    }
+
+    /* All chunks of the caller's own step are done. */
+    MACHINE_METHOD bool is_done(uint32_t chunks) const
+    {
+        /* acquire: all writes of the helpers; in all lanes, which continue together */
+        return simt_all(SIMT_ALL_LANES,
+                        simt_atomic_load(at(simt_warp(), DONE), SIMT_ACQUIRE) == chunks);
+    }
+
+    /* Take a chunk, from the caller's own slot if it has any left; NONE: there are none. */
+    MACHINE_METHOD uint32_t take(uint32_t *slot_p) const
+    {
+        const uint32_t own  = simt_warp();
+        const uint32_t seen = simt_atomic_load(at(simt_lane(), LEFT), SIMT_RELAXED);
+        const uint32_t open = simt_ballot(SIMT_ALL_LANES, static_cast<int32_t>(seen) > 0);
+        const uint32_t next = open & ~simt_mask(0, own); /* warps begin at different slots */
+        uint32_t       left = 0;
+
+        if (open == 0) {
+            return NONE;
+        }
+        *slot_p = simt_ffs((next != 0) ? next : open) - 1u;
+        if (simt_lane() == 0) { /* acquire: the release in open() */
+            left = simt_atomic_add(at(*slot_p, LEFT), ~0u, SIMT_ACQUIRE);
+        }
+        left = simt_shfl(SIMT_ALL_LANES, left, 0);
+        simt_warp_sync(SIMT_ALL_LANES); /* orders all lanes after the first one's acquire */
+        return (static_cast<int32_t>(left) > 0) ? left - 1u : NONE;
+    }
+    MACHINE_METHOD row_job<shared_words> job_of(uint32_t slot) const
+    {
+        return { { simt_load32(at(slot, TABLE)) },
+                 simt_load32(at(slot, ROW)),
+                 simt_load32(at(slot, ENTRIES)) };
+    }
+    MACHINE_METHOD void finish(uint32_t slot) const
+    {
+        simt_warp_sync(SIMT_ALL_LANES); /* all lanes have finished */
+        if (simt_lane() == 0) {         /* release: the acquire in is_done() */
+            (void)simt_atomic_add(at(slot, DONE), 1u, SIMT_RELEASE);
+        }
+    }
+
+    /* After a warp's last row. */
+    MACHINE_METHOD void leave() const
+    {
+        if (simt_lane() == 0) {
+            (void)simt_atomic_add(running(), ~0u, SIMT_RELAXED);
+        }
+    }
+    MACHINE_METHOD bool is_empty() const /* all warps have left */
+    {
+        return simt_all(SIMT_ALL_LANES, simt_atomic_load(running(), SIMT_RELAXED) == 0);
+    }
+};
 
 /* The board comes first, then the pool.
  *
@@ -156,6 +376,8 @@ struct rows_by_pool {
         }
     }
 };
+
+/* ---- static arrays, and global memory ---- */
 
 /* Rows of a list, or all rows if there is none.  Rows whose tables do not fit are skipped: another
  * kernel makes them. */

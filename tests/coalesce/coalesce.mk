@@ -15,7 +15,6 @@ shpool_coalesce_tests = \
 	tests/coalesce/test_memory \
 	tests/coalesce/test_plan \
 	tests/coalesce/test_random \
-	tests/coalesce/test_rows \
 	tests/coalesce/test_run \
 	tests/coalesce/test_warp
 tests_coalesce_fuzz_lint_SOURCES = tests/coalesce/fuzz_lint.c tools/coalesce/json.c \
@@ -31,8 +30,7 @@ shpool_ptx_machine = \
 tests_coalesce_test_memory_SOURCES = tests/coalesce/test_memory.c tools/coalesce/json.c
 tests_coalesce_test_memory_CFLAGS  = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 tests_coalesce_test_memory_LDADD   = $(LDADD) $(JANSSON_LIBS)
-tests_coalesce_test_memory_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc -Wl,--wrap=calloc \
-	-Wl,--wrap=realloc -Wl,--wrap=strdup -Wl,--wrap=strndup -Wl,--wrap=realpath
+tests_coalesce_test_memory_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing)
 tests_coalesce_test_random_SOURCES = tests/coalesce/test_random.c $(shpool_ptx_machine)
 tests_coalesce_test_run_SOURCES    = tests/coalesce/test_run.c $(shpool_ptx_machine)
 check_PROGRAMS += $(shpool_coalesce_tests)
@@ -42,7 +40,7 @@ shpool_test_scripts += tests/coalesce/coalesce.sh tests/coalesce/growth.sh \
 	tests/coalesce/nvcc.sh tests/coalesce/planted.sh
 EXTRA_DIST += tests/coalesce/both.cu tests/coalesce/both.txt tests/coalesce/decisions.sh \
 	tests/coalesce/defects.cu tests/coalesce/defects.txt tests/coalesce/hand.ptx \
-	tests/coalesce/kept.ptx tests/coalesce/lint.cu tests/coalesce/lint.ptx \
+	tests/coalesce/kept.txt tests/coalesce/lint.cu tests/coalesce/lint.ptx \
 	tests/coalesce/lint.txt tests/coalesce/suite.txt
 
 # The rewrite in clang: these scripts skip (77) where the plugin is not built.

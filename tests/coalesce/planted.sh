@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The tests of the tests: each bug below is planted in a copy of one file of coalesce/, and one of
-# test_plan, test_rows, test_run, test_warp and test_random must fail.
+# test_plan, test_run, test_warp and test_random must fail.
 # (Faults in rewritten code are planted by test_run itself.)
 #
 #   CC, top_srcdir, top_builddir, cmocka_cflags
@@ -86,7 +86,7 @@ one() { # TMP NAME
         head -3 "$tmp/$2/log"
         return 1
     fi
-    for test in test_plan test_rows test_run test_warp test_random; do # the quick ones first
+    for test in test_plan test_run test_warp test_random; do # the quick ones first
         $CC "$tmp/$test.o" "$tmp/$2/bug.o" "$tmp/machine.a" "$library" -lcmocka -lm -ldl \
             -lpthread -o "$tmp/$2/test" 2>"$tmp/$2/log" || { head -3 "$tmp/$2/log"; return 1; }
         tests='test_*'
@@ -107,7 +107,7 @@ if [ "${1:-}" = --one ]; then
     exit $?
 fi
 for file in main coalesce/ptx_alu coalesce/ptx_machine coalesce/ptx_trial coalesce/ptx_warps \
-    coalesce/test_plan coalesce/test_random coalesce/test_rows coalesce/test_run \
+    coalesce/test_plan coalesce/test_random coalesce/test_run \
     coalesce/test_warp; do
     # shellcheck disable=SC2086
     $CC $flags -c "$src/tests/$file.c" -o "$tmp/${file#*/}.o" || exit 1

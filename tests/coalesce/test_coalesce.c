@@ -123,6 +123,7 @@ UNIT_TEST(test_pitch_along_y_matters_in_narrow_blocks)
     coalesce_lanes  lanes;
     coalesce_block  block = { 16, 16, 1, 0 };
     coalesce_block  tiny  = { 4, 4, 1, 0 };
+    coalesce_block  wide  = { 64, 4, 1, 0 };
 
     coalesce_leaves_init(&leaves);
     x = leaf(&leaves, 1, COALESCE_STEPPED, 4, 0);
@@ -133,6 +134,7 @@ UNIT_TEST(test_pitch_along_y_matters_in_narrow_blocks)
     for (int wrapped = 0; wrapped < 2; wrapped++) {
         assert_int_equal(coalesce_lanes_of(&leaves, &x, NULL).pattern, COALESCE_STRIDED);
         assert_int_equal(coalesce_lanes_of(&leaves, &x, NULL).stride, 4);
+        assert_int_equal(coalesce_lanes_of(&leaves, &x, &wide).stride, 4);
         lanes = coalesce_lanes_of(&leaves, &x, &block);
         assert_int_equal(lanes.pattern, COALESCE_PITCHED);
         assert_int_equal(coalesce_sectors(&lanes, 4), 4); /* two rows of 16 words */

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Memory that runs out: for every n, the nth allocation of a lint or rewrite fails.  The result is
- * an error, or the same as with enough memory; never other findings, nor some of them.  The linker
- * puts wrappers in place of malloc() and its like (coalesce.mk); jansson has a hook. */
+ * an error: no allocation is there for nothing.  (jansson has a hook.) */
 #include "config.h" /* _GNU_SOURCE, for fopencookie() */
 
-#include "tests/unit.h"
+#include "tests/faults.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <unistd.h>
 
@@ -16,28 +14,9 @@
 
 #include <shpool/coalesce.h>
 
-#include "tests/wrapped.h"
 #include "tools/coalesce/tool.h"
 
 #define MOST_BYTES (1u << 20)
-
-/* ---- allocations that fail ---- */
-
-static unsigned long fails_at; /* 0: none */
-static unsigned long calls;
-
-static int fails(void)
-{
-    errno = ENOMEM;
-    return (++calls == fails_at);
-}
-
-WRAPPED_MALLOC
-WRAPPED_CALLOC
-WRAPPED_REALLOC
-WRAPPED(char *, strdup, (const char *text), (text))
-WRAPPED(char *, strndup, (const char *text, size_t bytes), (text, bytes))
-WRAPPED(char *, realpath, (const char *path, char *to), (path, to))
 
 /* Demangles a letter, and says so when memory runs out, as the C++ runtime's does. */
 static char *demangle(const char *mangled, char *buffer, size_t *bytes, int *status)
@@ -145,8 +124,6 @@ static int lint_call(const input *in, ptx_out *out)
 
 static int make(const input *in, output what, ptx_out *out)
 {
-    *out  = (ptx_out){ .text = NULL };
-    calls = 0;
     if (what == LINT_CALL) {
         return lint_call(in, out);
     }
@@ -177,33 +154,32 @@ static input read_input(const char *name)
     return in;
 }
 
-static void sweep(const input *in, output what)
+static struct {
+    input   in;
+    output  what;
+    ptx_out out;
+    int     fine;
+} now;
+
+static void begin(void) {}
+
+static void act(void)
 {
-    ptx_out       whole;
-    ptx_out       out;
-    unsigned long count;
-    unsigned long survived = 0;
-
-    fails_at = 0;
-    assert_true(make(in, what, &whole));
-    assert_true(whole.bytes > 0);
-    count = calls;
-    assert_true(count > 10);
-    for (fails_at = 1; fails_at <= count; fails_at++) {
-        const int fine = make(in, what, &out);
-
-        if (fine && ((out.bytes != whole.bytes) ||
-                     (memcmp(out.text, whole.text, out.bytes) != 0))) {
-            fail_msg("output %d without allocation %lu of %lu is another one", what, fails_at,
-                     count);
-        }
-        survived += (unsigned long)fine;
-        free(out.text);
-    }
-    fails_at = 0;
-    assert_int_equal(survived, 0); /* no allocation is there for nothing */
-    free(whole.text);
+    now.out  = (ptx_out){ .text = NULL };
+    now.fine = make(&now.in, now.what, &now.out);
 }
+
+static void end(void)
+{
+    assert_int_equal(now.fine, fault.struck == 0);
+    assert_true(!now.fine || (now.out.bytes > 0));
+    free(now.out.text);
+}
+
+#if HAVE_JANSSON
+void *__wrap_malloc(size_t bytes);
+void __wrap_free(void *ptr);
+#endif
 
 UNIT_TEST(test_every_allocation_may_fail)
 {
@@ -213,17 +189,17 @@ UNIT_TEST(test_every_allocation_may_fail)
     };
 
 #if HAVE_JANSSON
-    json_set_alloc_funcs(__wrap_malloc, free);
+    json_set_alloc_funcs(__wrap_malloc, __wrap_free);
 #endif
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(names); i++) {
-        input in = read_input(names[i]);
-
-        for (output what = LINT_TEXT; what < OUTPUTS; what++) {
-            if (tool_has_json() || ((what != LINT_JSON) && (what != LINT_SARIF))) {
-                sweep(&in, what);
+        now.in = read_input(names[i]);
+        for (now.what = LINT_TEXT; now.what < OUTPUTS; now.what++) {
+            if (tool_has_json() || ((now.what != LINT_JSON) && (now.what != LINT_SARIF))) {
+                fault_sweep(&(fault_scene){ .name = names[i], .least = 10, .begin = begin,
+                                            .act = act, .end = end });
             }
         }
-        free(in.text);
+        free(now.in.text);
     }
 }
 

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Which records are rewritten, and why the others are not. */
+/* Which records and rows are rewritten, and why the others are not. */
 #include "tests/unit.h"
 
+#include <ctype.h>
+
 #include "coalesce/plan/plan.h"
-
-static coalesce_form leaf(coalesce_leaves *leaves, uint64_t tag, coalesce_leaf_kind kind,
-                          int64_t x, int64_t y)
-{
-    const coalesce_leaf made = { .value = leaves, .tag = tag, .kind = kind, .step = { x, y, 0 } };
-
-    return coalesce_form_leaf(leaves, &made);
-}
 
 #define MOST 160u
 
@@ -20,50 +14,137 @@ typedef struct scene {
     size_t          count;
 } scene;
 
-/* An access to array `array` of records of `words` (negative: descending) words, at byte
- * `offset`. */
-static coalesce_access *add(scene *s, int array, uint32_t words, int64_t offset, unsigned flags)
-{
-    coalesce_form    form  = leaf(&s->leaves, (uint64_t)(array * 100) + words, COALESCE_STEPPED,
-                                  4 * (int64_t)(int32_t)words, 0);
-    coalesce_form    shift = coalesce_form_constant(offset);
-    coalesce_access *access = &s->access[s->count];
+/* An access of a scene's text.  FLAGS ARRAY SHAPE ...:
+ *
+ *   l s             a load, a store; then: v volatile, a atomic, n not coherent, u unsupported,
+ *                   g generic address, h shared memory
+ *   ARRAY           nothing else points to arrays from 11 on
+ *   /N p i          records of N words (negative: descending), a pitch, irregular
+ *   +N :N ^N ~N =N  byte offset; bytes [4]; run [1]; rounds; the alias base [ARRAY]
+ *   <N              stores what the access N before it has loaded
+ *   *N              N of them, for N words in turn
+ *   |               one of each in turn with the next one's
+ */
+typedef struct item {
+    coalesce_access    access; /* its address: of word 0, from the record's begin */
+    coalesce_leaf_kind kind;
+    int64_t            step;
+    uint64_t           tag;
+    size_t             copied, times;
+} item;
 
-    *access = (coalesce_access){
-        .address = coalesce_form_add(&form, &shift, 1), .space = COALESCE_GLOBAL, .flags = flags,
-        .bytes = 4, .run = 1, .position = (uint32_t)s->count, .alias_base = (uint32_t)array,
-        .alias_alone = (array > 10), .copied_from = COALESCE_NO_ACCESS,
-    };
-    s->count++;
-    return access;
+static const char *read_item(const char *at, item *to)
+{
+    char *end;
+    long  array;
+
+    *to = (item){ .kind = COALESCE_STEPPED, .times = 1,
+                  .access = { .space = COALESCE_GLOBAL, .bytes = 4, .run = 1,
+                              .address = coalesce_form_constant(0) } };
+    for (; isalpha((unsigned char)*at); at++) {
+        to->access.flags |= (*at == 's') ? COALESCE_STORE : (*at == 'v') ? COALESCE_VOLATILE :
+                            (*at == 'a') ? COALESCE_ATOMIC : (*at == 'n') ? COALESCE_NONCOHERENT :
+                            (*at == 'u') ? COALESCE_UNSUPPORTED : 0u;
+        to->access.space = (*at == 'g') ? COALESCE_GENERIC : (*at == 'h') ? COALESCE_SHARED :
+                           to->access.space;
+    }
+    array                  = strtol(at, &end, 10);
+    to->access.alias_base  = (uint32_t)array;
+    to->access.alias_alone = array > 10;
+    to->tag                = (uint64_t)(array * 100);
+    while ((*end != '\0') && (*end != ' ') && (*end != '|')) {
+        const char what  = *end++;
+        const long value = ((what == 'p') || (what == 'i')) ? 0 : strtol(end, &end, 10);
+
+        switch (what) {
+        case '/': to->step = 4 * value; to->tag += (uint64_t)value; break;
+        case 'p': to->kind = COALESCE_PITCH; break;
+        case 'i': to->kind = COALESCE_IRREGULAR; break;
+        case '+': to->access.address = coalesce_form_constant(value); break;
+        case ':': to->access.bytes = (uint32_t)value; break;
+        case '^': to->access.run = (uint32_t)value; break;
+        case '~': to->access.rounds = (uint32_t)value; break;
+        case '=': to->access.alias_base = (uint32_t)value; break;
+        case '<': to->copied = (size_t)value; break;
+        case '*': to->times = (size_t)value; break;
+        default: fail_msg("%c in a scene", what);
+        }
+    }
+    return end;
 }
 
-static void add_record(scene *s, int array, uint32_t words, unsigned flags)
+/* The item's access to its word-th word. */
+static void add(scene *s, const item *from, size_t word)
 {
-    for (uint32_t k = 0; k < (uint32_t)abs((int32_t)words); k++) {
-        (void)add(s, array, words, 4 * (int64_t)k, flags);
+    const coalesce_leaf made   = { .value = &s->leaves, .tag = from->tag, .kind = from->kind,
+                                   .step = { from->step, 0, 0 } };
+    coalesce_form       form   = coalesce_form_leaf(&s->leaves, &made);
+    coalesce_form       shift  = coalesce_form_constant(4 * (int64_t)word);
+    coalesce_access    *access = &s->access[s->count];
+
+    *access             = from->access;
+    form                = coalesce_form_add(&form, &shift, 1);
+    access->address     = coalesce_form_add(&form, &from->access.address, 1);
+    access->position    = (uint32_t)s->count;
+    access->copied_from = (from->copied != 0) ? (uint32_t)(s->count - from->copied)
+                                              : COALESCE_NO_ACCESS;
+    s->count++;
+}
+
+static scene scene_of(const char *text)
+{
+    scene s = { .count = 0 };
+
+    while (*text != '\0') {
+        item   in_turn[2];
+        size_t n = 0;
+
+        do {
+            text = read_item(text + ((n > 0) || (*text == ' ')), &in_turn[n]);
+            n++;
+        } while (*text == '|');
+        for (size_t word = 0; word < in_turn[0].times; word++) {
+            for (size_t i = 0; i < n; i++) {
+                add(&s, &in_turn[i], word);
+            }
+        }
     }
+    return s;
 }
 
 static coalesce_plan plan(scene *s, const coalesce_options *options)
 {
-    static const coalesce_options usual;
-    coalesce_plan                 made;
+    coalesce_plan made;
+    size_t        members = 0;
 
-    assert_true(coalesce_plan_make(&s->leaves, s->access, s->count,
-                                   (options != NULL) ? options : &usual, NULL, NULL, &made));
+    assert_true(coalesce_plan_make(&s->leaves, s->access, s->count, options, NULL, NULL, &made));
+    for (size_t i = 0; i < made.count; i++) {
+        members += made.group[i].count * ((made.group[i].kind == COALESCE_COPIES) ? 2 : 1);
+    }
+    assert_int_equal(members, s->count); /* each access is in one group */
     return made;
 }
 
-static void expect_one(scene *s, const coalesce_options *options, coalesce_refusal refusal)
+static void finish(scene *s, coalesce_plan *made)
 {
-    coalesce_plan made = plan(s, options);
-
-    assert_int_equal(made.group[0].refusal, refusal);
-    coalesce_plan_fini(&made);
+    coalesce_plan_fini(made);
     coalesce_leaves_fini(&s->leaves);
-    memset(s, 0, sizeof(*s));
 }
+
+/* What the plan says about its first group, with the usual options or `options`. */
+static void expect(const char *text, coalesce_options options, coalesce_refusal refusal)
+{
+    scene         s    = scene_of(text);
+    coalesce_plan made = plan(&s, &options);
+
+    if (made.group[0].refusal != refusal) {
+        fail_msg("%s: refusal %d, not %d", text, made.group[0].refusal, refusal);
+    }
+    finish(&s, &made);
+}
+
+#define USUAL ((coalesce_options){ .force = 0 })
+#define FORCE ((coalesce_options){ .force = 1 })
 
 UNIT_TEST(test_widths_by_the_cost_rule)
 {
@@ -77,87 +158,58 @@ UNIT_TEST(test_widths_by_the_cost_rule)
     static const uint32_t widths[] = { 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 16, 20, 24, 31, 32 };
 
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(widths); i++) {
-        scene         s = { .count = 0 };
+        char          text[32];
+        scene         s;
         coalesce_plan made;
 
-        add_record(&s, 1, widths[i], COALESCE_STORE);
-        made = plan(&s, NULL);
+        (void)snprintf(text, sizeof(text), "s1/%u*%u", widths[i], widths[i]);
+        s    = scene_of(text);
+        made = plan(&s, &USUAL);
         assert_int_equal(made.count, 1);
         assert_int_equal(made.group[0].transform, transform[widths[i]]);
-        coalesce_plan_fini(&made);
-        coalesce_leaves_fini(&s.leaves);
+        finish(&s, &made);
     }
 }
 
-UNIT_TEST(test_loads_need_stores_below_32_words)
-{
-    scene         s = { .count = 0 };
-    coalesce_plan made;
-
-    add_record(&s, 1, 9, COALESCE_NONCOHERENT);
-    expect_one(&s, NULL, COALESCE_NEEDS_STORE);
-    add_record(&s, 1, 32, COALESCE_NONCOHERENT);
-    expect_one(&s, NULL, COALESCE_REWRITTEN);
-    add_record(&s, 1, 9, COALESCE_NONCOHERENT);
-    add_record(&s, 2, 9, COALESCE_STORE);
-    made = plan(&s, NULL);
-    assert_int_equal(made.rewritten, 2);
-    coalesce_plan_fini(&made);
-    coalesce_leaves_fini(&s.leaves);
-}
-
-/* Not where a launch that works would fail for want of registers: records, blocks, result. */
-UNIT_TEST(test_registers)
-{
-    static const struct { uint32_t words, words_too, most; coalesce_refusal refusal; } cases[] = {
-        { 36, 0, 0, COALESCE_REWRITTEN },   { 37, 0, 0, COALESCE_REGISTERS },
-        { 37, 0, 960, COALESCE_REWRITTEN }, { 63, 0, 768, COALESCE_REGISTERS },
-        { 64, 0, 512, COALESCE_REWRITTEN }, { 16, 20, 0, COALESCE_REWRITTEN },
-        { 16, 21, 0, COALESCE_REGISTERS },  { 16, 21, 512, COALESCE_REWRITTEN },
-    };
-
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
-        const coalesce_options options = { .block = { .most = cases[i].most } };
-        scene                  s       = { .count = 0 };
-        coalesce_plan          made;
-
-        add_record(&s, 1, cases[i].words, COALESCE_NONCOHERENT);
-        add_record(&s, 2, cases[i].words_too, COALESCE_NONCOHERENT);
-        add_record(&s, 13, 9, COALESCE_STORE); /* loads pay with stores */
-        made = plan(&s, &options);
-        assert_int_equal(made.group[(cases[i].words_too != 0) ? 1 : 0].refusal, cases[i].refusal);
-        coalesce_plan_fini(&made);
-        coalesce_leaves_fini(&s.leaves);
-    }
-}
-
-/* Nor where accesses are not what takes the time, or few warps are there to hide the exchange. */
-UNIT_TEST(test_work_and_warps)
+/* Not where a launch that works would fail for want of registers (records, blocks, result); nor
+ * where accesses are not what takes the time, or few warps are there to hide the exchange. */
+UNIT_TEST(test_registers_work_and_warps)
 {
     static const struct {
-        uint32_t         words, rounds;
+        const char      *text;
+        uint32_t         group, most;
         uint64_t         work;
         coalesce_refusal refusal;
-    } cases[] = {
-        { 9, 0, 810, COALESCE_REWRITTEN }, { 9, 0, 811, COALESCE_COMPUTES },
-        { 9, 3, 6480, COALESCE_REWRITTEN }, { 9, 3, 6488, COALESCE_COMPUTES },
-        { 6, 0, 73, COALESCE_COMPUTES },   { 32, 0, 10240, COALESCE_REWRITTEN },
+    } rows[] = {
+        { "ln1/36*36 s13/9*9", 0, 0, 0, COALESCE_REWRITTEN }, /* loads pay with stores */
+        { "ln1/37*37 s13/9*9", 0, 0, 0, COALESCE_REGISTERS },
+        { "ln1/37*37 s13/9*9", 0, 960, 0, COALESCE_REWRITTEN },
+        { "ln1/63*63 s13/9*9", 0, 768, 0, COALESCE_REGISTERS },
+        { "ln1/64*64 s13/9*9", 0, 512, 0, COALESCE_REWRITTEN },
+        { "ln1/16*16 ln2/20*20 s13/9*9", 1, 0, 0, COALESCE_REWRITTEN },
+        { "ln1/16*16 ln2/21*21 s13/9*9", 1, 0, 0, COALESCE_REGISTERS },
+        { "ln1/16*16 ln2/21*21 s13/9*9", 1, 512, 0, COALESCE_REWRITTEN },
+        { "s1/9*9 lh2/1", 0, 0, 810, COALESCE_REWRITTEN },
+        { "s1/9*9 lh2/1", 0, 0, 811, COALESCE_COMPUTES },
+        { "s1/9~3 s1/9+4*8 lh2/1", 0, 0, 6480, COALESCE_REWRITTEN },
+        { "s1/9~3 s1/9+4*8 lh2/1", 0, 0, 6488, COALESCE_COMPUTES },
+        { "s1/6*6 lh2/1", 0, 0, 73, COALESCE_COMPUTES },
+        { "s1/32*32 lh2/1", 0, 0, 10240, COALESCE_REWRITTEN },
     };
 
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
-        const coalesce_options options = { .work = cases[i].work };
-        scene                  s       = { .count = 0 };
-        coalesce_plan          made;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        scene                 s       = scene_of(rows[i].text);
+        coalesce_options      options = { .block = { .most = rows[i].most },
+                                          .work = rows[i].work };
+        coalesce_plan         made    = plan(&s, &options);
+        const coalesce_group *group   = &made.group[rows[i].group];
 
-        add_record(&s, 1, cases[i].words, COALESCE_STORE);
-        s.access[0].rounds = cases[i].rounds;
-        add(&s, 2, 1, 0, 0)->space = COALESCE_SHARED;
-        made = plan(&s, &options);
-        assert_int_equal(made.group[0].refusal, cases[i].refusal);
-        assert_int_equal(made.group[0].threads != 0, (cases[i].refusal == COALESCE_REWRITTEN) &&
-                                                         (cases[i].words < 16));
-        coalesce_plan_fini(&made);
-        coalesce_leaves_fini(&s.leaves);
+        assert_int_equal(group->refusal, rows[i].refusal);
+        if (rows[i].work != 0) {
+            assert_int_equal(group->threads != 0, (rows[i].refusal == COALESCE_REWRITTEN) &&
+                                                      (rows[i].work < 10240));
+        }
+        finish(&s, &made);
     }
     for (int64_t step = -7; step <= 7; step++) { /* to the next power of two */
         const uint32_t rounds[] = { COALESCE_UNKNOWN_ROUNDS, 9, 8, 7, 7, 6, 6, 6 };
@@ -171,213 +223,184 @@ UNIT_TEST(test_work_and_warps)
 
 UNIT_TEST(test_refusals)
 {
-    const coalesce_options force    = { .force = 1 };
-    const coalesce_options no_store = { .no_stores = 1 };
-    scene                  s        = { .count = 0 };
+    static const struct { const char *text; int force; coalesce_refusal refusal; } rows[] = {
+        { "s1/65*65", 1, COALESCE_RECORD_TOO_LONG },
+        { "s1/24*24", 1, COALESCE_REWRITTEN },
+        { "s1/3*3", 0, COALESCE_NOT_MEASURED },
+        { "s1/3*3", 1, COALESCE_REWRITTEN },
+        { "sv1/9*9", 1, COALESCE_SPECIAL_ACCESS },
+        { "su1/9*9", 1, COALESCE_TYPE },
+        { "sg1/9*9", 1, COALESCE_SPACE },
+        { "s1/9*9 s1/9+8", 1, COALESCE_OVERLAP },
+        { "s1/9 s1/9+32", 1, COALESCE_HOLES_STORED },
+        { "s1/16*8", 1, COALESCE_REWRITTEN }, /* half of a record, also its first half */
+        { "l1/9 l1/9+28", 1, COALESCE_PARTIAL_RECORD },
+        { "l1/1", 1, COALESCE_IS_COALESCED },
+        { "s1/-9*9", 1, COALESCE_NEGATIVE_STRIDE },
+        /* past a barrier; the same word once more, and one of another array */
+        { "s1/9*4 s1/9+16^2*5", 1, COALESCE_SPLIT },
+        { "sv1/9*8 sv1/9+32^2", 1, COALESCE_SPECIAL_ACCESS },
+        { "l1/9*8 l1/9+32^2", 1, COALESCE_SPLIT },
+        { "l1/9 l1/9^2 l2/9+32^2", 1, COALESCE_PARTIAL_RECORD },
+        { "l1/9+2:2 l1/9+4", 1, COALESCE_TYPE },
+        { "s1/2 s1/2+7:2", 0, COALESCE_TYPE }, /* a half-word in two words */
+        /* loads pay with stores, or from 32 words on */
+        { "ln1/9*9", 0, COALESCE_NEEDS_STORE },
+        { "ln1/32*32", 0, COALESCE_REWRITTEN },
+        { "ln1/9*9 s2/9*9", 0, COALESCE_REWRITTEN },
+        { "s2/9*9 ln1/9*9", 0, COALESCE_REWRITTEN },
+        /* a stride of 4 GiB and 36 bytes from lane to lane is not one of 36 bytes */
+        { "s1/1073741833*9", 1, COALESCE_RECORD_TOO_LONG },
+        /* loads may pass stores only of other arrays */
+        { "l1/9*9|s2/9", 1, COALESCE_MAY_ALIAS },
+        { "l1/9*9|s11/9", 1, COALESCE_REWRITTEN },
+        /* a word of the record that is written in between: no matter for __restrict__ */
+        { "s1/9*4 l1/9+4 s1/9+16*5", 1, COALESCE_SAME_ARRAY },
+        /* no access moves across a volatile or atomic one, not even a load of another array */
+        { "l1/2 l11/1 l1/2+4", 1, COALESCE_REWRITTEN },
+        { "s1/2 l11/1 s1/2+4", 1, COALESCE_REWRITTEN },
+        { "l1/2 s11/1 l1/2+4", 1, COALESCE_REWRITTEN },
+        { "s1/2 s11/1 s1/2+4", 1, COALESCE_REWRITTEN },
+        { "l1/2 lv11/1 l1/2+4", 1, COALESCE_IN_BETWEEN },
+        { "s1/2 lv11/1 s1/2+4", 1, COALESCE_IN_BETWEEN },
+        { "l1/2 sv11/1 l1/2+4", 1, COALESCE_IN_BETWEEN },
+        { "s1/2 sv11/1 s1/2+4", 1, COALESCE_IN_BETWEEN },
+        { "l1/2 sa11/1 l1/2+4", 1, COALESCE_IN_BETWEEN },
+        { "s1/2 sa11/1 s1/2+4", 1, COALESCE_IN_BETWEEN },
+        /* short copies pay only where loads wait for stores */
+        { "l2/3*3|s1/3<1", 0, COALESCE_REWRITTEN },
+        { "l2/3*3 s1/3<3*3", 0, COALESCE_NOT_MEASURED },
+    };
 
-    add_record(&s, 1, 65, COALESCE_STORE);
-    expect_one(&s, &force, COALESCE_RECORD_TOO_LONG);
-    add_record(&s, 1, 24, COALESCE_STORE);
-    expect_one(&s, &force, COALESCE_REWRITTEN);
-    add_record(&s, 1, 9, COALESCE_STORE);
-    expect_one(&s, &no_store, COALESCE_OPTED_OUT);
-    add_record(&s, 1, 3, COALESCE_STORE);
-    expect_one(&s, NULL, COALESCE_NOT_MEASURED);
-    add_record(&s, 1, 3, COALESCE_STORE);
-    expect_one(&s, &force, COALESCE_REWRITTEN);
-    add_record(&s, 1, 9, COALESCE_STORE | COALESCE_VOLATILE);
-    expect_one(&s, &force, COALESCE_SPECIAL_ACCESS);
-    add_record(&s, 1, 9, COALESCE_STORE | COALESCE_UNSUPPORTED);
-    expect_one(&s, &force, COALESCE_TYPE);
-    add_record(&s, 1, 9, COALESCE_STORE);
-    s.access[3].space = COALESCE_GLOBAL;
-    for (size_t i = 0; i < s.count; i++) {
-        s.access[i].space = COALESCE_GENERIC;
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        expect(rows[i].text, (coalesce_options){ .force = rows[i].force }, rows[i].refusal);
     }
-    expect_one(&s, &force, COALESCE_SPACE);
-    add_record(&s, 1, 9, COALESCE_STORE);
-    (void)add(&s, 1, 9, 8, COALESCE_STORE);
-    expect_one(&s, &force, COALESCE_OVERLAP);
-    (void)add(&s, 1, 9, 0, COALESCE_STORE);
-    (void)add(&s, 1, 9, 32, COALESCE_STORE);
-    expect_one(&s, &force, COALESCE_HOLES_STORED);
-    for (uint32_t k = 0; k < 8; k++) { /* half of a record may be stored, also its first half */
-        (void)add(&s, 1, 16, 4 * (int64_t)k, COALESCE_STORE);
-    }
-    expect_one(&s, &force, COALESCE_REWRITTEN);
-    (void)add(&s, 1, 9, 0, 0);
-    (void)add(&s, 1, 9, 28, 0);
-    expect_one(&s, &force, COALESCE_PARTIAL_RECORD);
-    (void)add(&s, 1, 1, 0, 0);
-    expect_one(&s, &force, COALESCE_IS_COALESCED);
-    add_record(&s, 1, (uint32_t)-9, COALESCE_STORE);
-    expect_one(&s, &force, COALESCE_NEGATIVE_STRIDE);
-    add_record(&s, 1, 9, COALESCE_STORE);
-    for (size_t i = 4; i < s.count; i++) {
-        s.access[i].run = 2; /* past a barrier */
-    }
-    expect_one(&s, &force, COALESCE_SPLIT);
-    add_record(&s, 1, 9, COALESCE_STORE | COALESCE_VOLATILE);
-    s.access[8].run = 2;
-    expect_one(&s, &force, COALESCE_SPECIAL_ACCESS);
-    add_record(&s, 1, 9, 0);
-    s.access[8].run = 2;
-    expect_one(&s, &force, COALESCE_SPLIT);
-    (void)add(&s, 1, 9, 0, 0); /* the same word once more, and one of another array */
-    (void)add(&s, 1, 9, 0, 0);
-    (void)add(&s, 2, 9, 32, 0);
-    s.access[1].run = s.access[2].run = 2;
-    expect_one(&s, &force, COALESCE_PARTIAL_RECORD);
-    (void)add(&s, 1, 9, 2, 0);
-    s.access[0].bytes = 2;
-    (void)add(&s, 1, 9, 4, 0);
-    expect_one(&s, &force, COALESCE_TYPE);
+    expect("s1/9*9", (coalesce_options){ .no_stores = 1 }, COALESCE_OPTED_OUT);
 }
 
-/* A record whose word 1 is stored as `first` bytes and `then` single bytes. */
-static void add_narrow(scene *s, uint32_t words, uint32_t first, uint32_t then)
-{
-    for (uint32_t k = 0; k < words; k++) {
-        if (k != 1) {
-            (void)add(s, 1, words, 4 * (int64_t)k, COALESCE_STORE);
-        }
-    }
-    for (uint32_t i = 0; i <= then; i++) {
-        (void)add(s, 1, words, 4 + ((i == 0) ? 0 : (int64_t)(first + i - 1)), COALESCE_STORE);
-        s->access[s->count - 1].bytes = (i == 0) ? first : 1;
-    }
-}
-
-/* Fields narrower than a word belong to a record if they fill the word. */
+/* Fields narrower than a word belong to a record if they fill the word: word 1 is stored as `first`
+ * bytes and `then` single bytes. */
 UNIT_TEST(test_narrow_fields)
 {
-    scene s = { .count = 0 };
-
     for (uint32_t words = 2; words < 10; words++) {
-        const coalesce_options force = { .force = 1 };
-
         for (uint32_t first = 1; first <= 2; first++) {
             for (uint32_t then = 0; first + then <= 4; then++) {
-                add_narrow(&s, words, first, then);
-                expect_one(&s, &force, (first + then == 4) ? COALESCE_REWRITTEN
-                                                           : COALESCE_PART_OF_WORD);
+                char        store[128];
+                shpool_text text = shpool_text_make(store, sizeof(store));
+
+                shpool_text_add(&text, "s1/%u", words);
+                if (words > 2) {
+                    shpool_text_add(&text, " s1/%u+8*%u", words, words - 2);
+                }
+                shpool_text_add(&text, " s1/%u+4:%u", words, first);
+                for (uint32_t i = 0; i < then; i++) {
+                    shpool_text_add(&text, " s1/%u+%u:1", words, 4 + first + i);
+                }
+                expect(store, FORCE, (first + then == 4) ? COALESCE_REWRITTEN
+                                                         : COALESCE_PART_OF_WORD);
             }
         }
     }
-    (void)add(&s, 1, 2, 0, COALESCE_STORE); /* a half-word in two words */
-    (void)add(&s, 1, 2, 7, COALESCE_STORE);
-    s.access[1].bytes = 2;
-    expect_one(&s, NULL, COALESCE_TYPE);
 }
 
-/* A stride of 4 GiB and 36 bytes from lane to lane is not one of 36 bytes. */
-UNIT_TEST(test_records_are_not_taken_modulo_2_32)
+/* Of several groups: S1 L1 S2 L2, and S1 may alias L2 only: each group alone is free to move, both
+ * together would exchange S1 and L2. */
+UNIT_TEST(test_groups)
 {
-    scene s = { .count = 0 };
+    static const struct { const char *text; int force; size_t groups, rewritten; } rows[] = {
+        { "ln1/9*9 s2/9*9", 0, 2, 2 },
+        { "l1/9*9|s2/9", 1, 2, 0 },
+        { "l1/9*9|s11/9", 1, 2, 2 },
+        { "s1/2=31 l11/2 s1/2+4 l11/2+4=31", 1, 2, 1 },
+        { "l1/3*3|s2/3<1", 0, 1, 1 },
+        { "l2/3*3 s1/3<3*3", 0, 1, 0 },
+        { "l1/3 s2/3<1 l1/3+4 s2/3+4<3 l1/3+8 s2/3+8<1", 0, 2, 0 }, /* not the same field */
+    };
 
-    for (uint32_t k = 0; k < 9; k++) {
-        (void)add(&s, 1, (1u << 30) + 9, 4 * (int64_t)k, COALESCE_STORE);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        scene         s    = scene_of(rows[i].text);
+        coalesce_plan made = plan(&s, &(coalesce_options){ .force = rows[i].force });
+
+        assert_int_equal(made.count, rows[i].groups);
+        assert_int_equal(made.rewritten, rows[i].rewritten);
+        if (made.count == 1) {
+            assert_int_equal(made.group[0].kind, COALESCE_COPIES);
+        }
+        if ((made.count == 1) && (made.rewritten == 1)) {
+            assert_int_equal(made.group[0].transform, COALESCE_COPY);
+            assert_int_equal(made.group[0].source[2], 4);
+        }
+        finish(&s, &made);
     }
-    expect_one(&s, &(coalesce_options){ .force = 1 }, COALESCE_RECORD_TOO_LONG);
 }
 
-/* Loads may pass stores only of other arrays. */
-UNIT_TEST(test_what_lies_between)
+/* Rows are cut into tiles of 32 words.  ld.global.nc must not replace loads of data that the kernel
+ * wrote, a gather of rows is not measured, and rows do not pass stores that may alias. */
+UNIT_TEST(test_loads_in_tiles)
 {
-    const coalesce_options force = { .force = 1 };
+    static const struct { const char *text; int no_rows, force; size_t loads; } rows[] = {
+        { "l1p*31", 0, 0, 0 },
+        { "l1p*32", 0, 0, 32 },
+        { "l1p*70", 0, 0, 64 },
+        { "l1p*32", 1, 0, 0 },
+        { "l1i*32", 0, 0, 0 },
+        { "l1i*32", 0, 1, 32 },
+        { "ln1p l1p+4*31", 0, 0, 0 },
+        { "ln1p*32", 0, 0, 32 },
+        { "l1p*16 s2/1 l1p+64*16", 0, 0, 0 },
+        { "l1p*32 s12/1", 0, 0, 32 },
+    };
 
-    for (int apart = 0; apart < 2; apart++) {
-        scene         s = { .count = 0 };
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        scene         s     = scene_of(rows[i].text);
+        coalesce_plan made  = plan(&s, &(coalesce_options){ .no_rows = rows[i].no_rows,
+                                                            .force = rows[i].force });
+        size_t        loads = 0;
+
+        for (size_t k = 0; k < made.count; k++) {
+            loads += (made.group[k].transform == COALESCE_ROWS) ? made.group[k].count : 0;
+        }
+        assert_int_equal(loads, rows[i].loads);
+        finish(&s, &made);
+    }
+}
+
+/* Loads of each size at the beginning of a record and at a far offset, alone and with their like:
+ * only those that are near each other are one group.  Builds with UBSan also see sums that
+ * overflow. */
+UNIT_TEST(test_accesses_2_to_the_63_apart_are_not_one_record)
+{
+    static const int64_t far[] = {
+        INT64_MIN, INT64_MIN + 36, -((int64_t)1 << 62), -((int64_t)1 << 60), INT32_MIN, INT32_MAX,
+        (int64_t)1 << 32, (int64_t)1 << 60, (int64_t)1 << 62, INT64_MAX - 36, INT64_MAX,
+    };
+    static const int64_t step[] = { 36, 4, 0, INT64_MAX, INT64_MIN };
+
+    for (size_t c = 0; c < 3 * SHPOOL_ARRAY_COUNT(far) * SHPOOL_ARRAY_COUNT(step); c++) {
+        const int64_t apart = step[c / 3 / SHPOOL_ARRAY_COUNT(far)];
+        scene         s     = { .count = 0 };
+        int64_t       offset[4 + SHPOOL_ARRAY_COUNT(far)];
         coalesce_plan made;
 
-        for (uint32_t k = 0; k < 9; k++) {
-            (void)add(&s, 1, 9, 4 * (int64_t)k, 0);
-            (void)add(&s, apart ? 11 : 2, 9, 4 * (int64_t)k, COALESCE_STORE);
+        for (size_t i = 0; i < 4 + ((c % 3 == 2) ? SHPOOL_ARRAY_COUNT(far) : 1); i++) {
+            item at;
+
+            offset[i] = (i < 4) ? 4 * (int64_t)i
+                                : far[(c % 3 == 2) ? i - 4 : c / 3 % SHPOOL_ARRAY_COUNT(far)];
+            (void)read_item((c % 3 == 1) ? "l1:1" : "l1", &at);
+            at.step           = apart;
+            at.access.address = coalesce_form_constant(offset[i]);
+            add(&s, &at, 0);
         }
-        made = plan(&s, &force);
-        assert_int_equal(made.count, 2);
-        assert_int_equal(made.rewritten, apart ? 2 : 0);
-        assert_int_equal(made.group[0].refusal,
-                         apart ? COALESCE_REWRITTEN : COALESCE_MAY_ALIAS);
-        coalesce_plan_fini(&made);
-        coalesce_leaves_fini(&s.leaves);
-    }
-}
+        made = plan(&s, &USUAL);
+        for (size_t i = 0; i < made.count; i++) {
+            for (uint32_t m = 1; (apart <= 36) && (m < made.group[i].count); m++) {
+                const uint64_t gap = (uint64_t)offset[made.group[i].member[m]] -
+                                     (uint64_t)offset[made.group[i].member[0]];
 
-/* A word of the record that is written in between: no matter for __restrict__. */
-UNIT_TEST(test_the_same_pointer_in_between)
-{
-    scene s = { .count = 0 };
-
-    for (uint32_t k = 0; k < 9; k++) {
-        (void)add(&s, 1, 9, 4 * (int64_t)k, COALESCE_STORE);
-        if (k == 3) {
-            (void)add(&s, 1, 9, 4, 0);
+                assert_in_range(gap, 0, 35);
+            }
         }
+        finish(&s, &made);
     }
-    expect_one(&s, &(coalesce_options){ .force = 1 }, COALESCE_SAME_ARRAY);
-}
-
-/* No access moves across a volatile or atomic one, not even a load of an unrelated array. */
-UNIT_TEST(test_nothing_passes_volatile)
-{
-    static const unsigned between[] = { 0, COALESCE_STORE, COALESCE_VOLATILE,
-                                        COALESCE_VOLATILE | COALESCE_STORE,
-                                        COALESCE_ATOMIC | COALESCE_STORE };
-
-    for (size_t i = 0; i < 2 * sizeof(between) / sizeof(between[0]); i++) {
-        const unsigned flags = (i % 2 != 0) ? COALESCE_STORE : 0;
-        scene          s     = { .count = 0 };
-
-        (void)add(&s, 1, 2, 0, flags);
-        (void)add(&s, 11, 1, 0, between[i / 2]);
-        (void)add(&s, 1, 2, 4, flags);
-        expect_one(&s, &(coalesce_options){ .force = 1 },
-                   (i / 2 < 2) ? COALESCE_REWRITTEN : COALESCE_IN_BETWEEN);
-    }
-}
-
-/*
- * S1 L1 S2 L2, and S1 may alias L2 only: each group alone is free to move, both together would
- * exchange S1 and L2.
- */
-UNIT_TEST(test_two_groups_must_not_pass_each_other)
-{
-    const coalesce_options force = { .force = 1 };
-    scene                  s     = { .count = 0 };
-    coalesce_plan          made;
-
-    (void)add(&s, 1, 2, 0, COALESCE_STORE);
-    (void)add(&s, 11, 2, 0, 0);
-    (void)add(&s, 1, 2, 4, COALESCE_STORE);
-    (void)add(&s, 11, 2, 4, 0);
-    s.access[0].alias_base = s.access[3].alias_base = 31; /* those may be the same array */
-    s.access[3].alias_alone = 1;
-    made = plan(&s, &force);
-    assert_int_equal(made.rewritten, 1);
-    coalesce_plan_fini(&made);
-    coalesce_leaves_fini(&s.leaves);
-}
-
-UNIT_TEST(test_copies_are_one_group)
-{
-    scene         s = { .count = 0 };
-    coalesce_plan made;
-
-    for (uint32_t k = 0; k < 3; k++) {
-        (void)add(&s, 1, 3, 4 * (int64_t)k, 0);
-        add(&s, 2, 3, 4 * (int64_t)k, COALESCE_STORE)->copied_from = 2 * k;
-    }
-    made = plan(&s, NULL);
-    assert_int_equal(made.count, 1);
-    assert_int_equal(made.group[0].kind, COALESCE_COPIES);
-    assert_int_equal(made.group[0].transform, COALESCE_COPY);
-    assert_int_equal(made.group[0].source[2], 4);
-    coalesce_plan_fini(&made);
-    s.access[3].copied_from = 0; /* not the same field */
-    made = plan(&s, NULL);
-    assert_int_equal(made.count, 2);
-    assert_int_equal(made.rewritten, 0);
-    coalesce_plan_fini(&made);
-    coalesce_leaves_fini(&s.leaves);
 }

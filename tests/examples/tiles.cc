@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* A tile that is larger than the pool, for decode.sh: the loader must end with a message, not wait
+/* A tile that is larger than the pool, for larger.sh: the loader must end with a message, not wait
  * for a tile that is never read. */
 #include "examples/decode/tiles.h"
 
