@@ -110,7 +110,7 @@ shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesc
 	tests/device/test_train \
 	tests/loadstore/test_layout tests/loadstore/test_mgpu \
 	tests/pools/test_geometry tests/tools/fuzz_log tests/tools/fuzz_options \
-	tests/tools/fuzz_results tests/tools/fuzz_trace tests/tools/test_bench_memory)
+	tests/tools/fuzz_trace tests/tools/test_bench_memory)
 check-threads:
 	$(MAKE) $(AM_MAKEFLAGS) check bin_PROGRAMS= \
 	  check_PROGRAMS='$(filter-out $(shpool_unthreaded),$(shpool_sanitized_programs))' \

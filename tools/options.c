@@ -166,9 +166,3 @@ int tool_no_name(const char *command, const char *option, const char *path)
     fprintf(stderr, "%s: %s: the file name is empty\n", command, option);
     return 1;
 }
-
-void tool_no_json(const char *command)
-{
-    fprintf(stderr, "%s: this build has no JSON support: install libjansson-dev (Debian; "
-            "jansson-devel elsewhere) and configure again\n", command);
-}

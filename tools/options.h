@@ -30,7 +30,4 @@ void tool_unknown(const char *command, const char *what, const char *word,
 /** 1: the file's name is empty, and stderr says so. */
 int tool_no_name(const char *command, const char *option, const char *path);
 
-/** Print to stderr that this build has no JSON, and how to get it. */
-void tool_no_json(const char *command);
-
 #endif /* SHPOOL_TOOLS_OPTIONS_H */

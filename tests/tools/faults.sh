@@ -17,10 +17,8 @@ set -u
 # shellcheck source=tests/tools/fault_sweep.sh
 . "$top_srcdir/tests/tools/fault_sweep.sh"
 
-json=--json
-"$build/shpool-info" --json archs >/dev/null 2>&1 || json=
 for command in list archs device config 'show bitmap' 'overhead --threads 64 --bytes 4K'; do
-    for option in '' $json; do
+    for option in '' --json; do
         # shellcheck disable=SC2086 # words
         sweep '' shpool-info $option $command
     done

@@ -35,20 +35,9 @@ tells=tells_what
 {
     sweep '' $run --workload pairs,objects
     sweep results.csv $run --workload pairs --csv=results.csv
-    if "$build/shpool-info" --json archs >/dev/null 2>&1; then
-        sweep results.json $run --workload pairs --json=results.json
-    fi
+    sweep results.json $run --workload pairs --json=results.json
 }
 tells=false before=0 varying=
-
-# ---- results that are read: all of them, or an error ----
-# shellcheck disable=SC2086 # words
-if "$build/shpool-info" --json archs >/dev/null 2>&1 &&
-    $build/$run --workload pairs --json="$work/read.json" >/dev/null 2>&1; then
-    before=$(fail_at=0 fail_on= && attempt shpool-bench --version && cat "$work/count")
-    sweep '' shpool-bench compare "$work/read.json" "$work/read.json"
-    before=0
-fi
 
 # ---- shpool-info link ----
 # shellcheck disable=SC2317 # $fresh
@@ -171,8 +160,6 @@ sweep_writes out.sarif shpool-coalesce lint --sarif "$input" -o out.sarif
 # shellcheck disable=SC2086 # words
 {
     sweep_writes out.csv $run --workload pairs,mixed --csv=out.csv
-    if "$build/shpool-info" --json archs >/dev/null 2>&1; then
-        sweep_writes out.json $run --workload pairs,mixed --json=out.json
-    fi
+    sweep_writes out.json $run --workload pairs,mixed --json=out.json
 }
 exit $failed

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "tools/json.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -23,6 +25,8 @@ typedef struct bench_series {
 typedef enum bench_kind {
     BENCH_TEXT, BENCH_NAME, BENCH_U32, BENCH_U64, BENCH_INT, BENCH_REAL, BENCH_SERIES
 } bench_kind;
+
+extern const char *const bench_kind_names[]; /* for results.py */
 
 /** A member of a record; a name of NULL ends a list of them. */
 typedef struct bench_column {
@@ -44,6 +48,9 @@ void bench_cell(const bench_column *column, const void *record, char *text, size
 
 /** The first lines of CSV: `# name: value` for each member of a record. */
 void bench_csv_facts(FILE *to, const bench_column *columns, const void *record);
+
+/** JSON: the members of an object that is open; a missing figure is null. */
+void bench_json_members(tool_json *json, const bench_column *columns, const void *record);
 
 /** A line of CSV, and the one before all others, which names the columns. */
 void bench_csv_heading(FILE *to, const bench_column *columns);

@@ -85,10 +85,9 @@ int tool_temporary(char *path, const char *ending);
 int tool_nvcc(const tool_options *options, int count, char **words);
 int tool_cicc(int count, char **words);
 
-/* The report in another form; 1: it was written, 0: memory ran out, or `out` has an error. */
-int tool_has_json(void);
-int tool_json(const coalesce_report *report, FILE *out);
-int tool_sarif(const coalesce_report *report, FILE *out);
+/* The report in another form; ferror(out) shows a failure. */
+void tool_findings_json(const coalesce_report *report, FILE *out);
+void tool_findings_sarif(const coalesce_report *report, FILE *out);
 
 /*
  * Lint an .ll or .bc file; TOOL_OK: findings were added.  Without LLVM in the build a message says

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shpool-info: which allocators there are, which one is selected and why, and what they need. */
 #include "tools/message.h"
-#include "tools/json.h"
 #include "tools/options.h"
 #include "tools/output.h"
 #include "info.h"
@@ -29,7 +28,7 @@ static const info_usage usage = {
     "  -h, --help     print this and exit\n"
     "  -V, --version  print the version and exit\n"
     "\n"
-    "Exit status: 0; 1: the request failed; 2: wrong usage, or no JSON in this build.\n"
+    "Exit status: 0; 1: the request failed; 2: wrong usage.\n"
 };
 
 static const char *scope_text(uint32_t scope)
@@ -310,13 +309,8 @@ static int run(int count, char *const words[], int json)
     return info_point_to_help(&usage);
 }
 
-/* A command's result as the exit status. */
 static int leave(int status)
 {
-    if (status < 0) {
-        tool_no_json("shpool-info");
-        return EXIT_USAGE;
-    }
     return tool_leave("shpool-info", status, EXIT_FAILED);
 }
 
@@ -338,7 +332,6 @@ int main(int argc, char **argv)
     first = ((argc > 1) && ((strcmp(argv[1], "-j") == 0) || (strcmp(argv[1], "--json") == 0)))
                 ? 2 : 1;
     tool_messages("shpool-info");
-    tool_json_watch();
     if ((argc > first) && (strcmp(argv[first], "overhead") == 0)) {
         return leave(info_overhead(argc - first, argv + first, first == 2));
     }

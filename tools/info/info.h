@@ -111,7 +111,7 @@ typedef struct info_link {
 /* The command `link`, as info_overhead(). */
 int info_link_kernel(int argc, char **argv, int json);
 
-/* Each prints to stdout and returns the exit status; a negative one: this build has no JSON. */
+/* Each prints to stdout and returns the exit status. */
 int json_list(const info_selected *selected);
 int json_show(const shpool_allocator *allocator);
 int json_devices(const shpool_driver_device *devices, size_t count, uint32_t version);

@@ -6,9 +6,8 @@
 #include <string.h>
 
 #include "lib/internal.h"
-#include "tools/bench/json.h"
 #include "tools/bench/options.h"
-#include "tools/bench/plot/plot.h"
+#include "tools/bench/picture.h"
 #include "block.h"
 #include "workload.h"
 #include "tools/message.h"
@@ -113,7 +112,7 @@ static int take(int c, const char *option, void *options)
         return tool_no_name("shpool-bench", option, o->csv);
     default:
         o->plot = optarg;
-        return tool_no_name("shpool-bench", option, optarg) || bench_plot_check(optarg);
+        return tool_no_name("shpool-bench", option, optarg) || bench_picture_check(optarg);
     }
 }
 
@@ -173,14 +172,7 @@ static int conflicts(int argc, char **argv, void *options)
                  (strcmp(o->json, "-") == 0) ? "stdout" : o->json);
         return 1;
     }
-    if (skips_asked(o)) {
-        return 1;
-    }
-    if ((o->json != NULL) && !bench_has_json()) {
-        tool_no_json("shpool-bench");
-        return 1;
-    }
-    return 0;
+    return skips_asked(o);
 }
 
 static const struct option longs[] = {

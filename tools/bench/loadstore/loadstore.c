@@ -3,12 +3,10 @@
 #include "config.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/internal.h"
 #include "tools/bench/gpu.h"
-#include "tools/bench/json.h"
 #include "tools/bench/names.h"
 #include "tools/bench/options.h"
 #include "tools/message.h"
@@ -27,9 +25,7 @@ static const char *const champion_name[BEST_COUNT] = {
 
 typedef struct report {
     output             format;
-    bench_ls_row      *rows;     /* of JSON, which is written at the end */
-    size_t             count;
-    int                lost;     /* there was no memory for one */
+    tool_json          json;
     unsigned long long errors;
     unsigned           measured;
     bench_ls_row       best[BEST_COUNT];
@@ -212,17 +208,6 @@ static void challenge(report *out, champion which, const bench_ls_row *row)
     }
 }
 
-static void keep_row(report *out, const bench_ls_row *row)
-{
-    bench_ls_row *more = realloc(out->rows, (out->count + 1) * sizeof(*more));
-
-    out->lost |= (more == NULL);
-    if (more != NULL) {
-        out->rows = more;
-        out->rows[out->count++] = *row;
-    }
-}
-
 static void take_row(const bench_ls_row *measured, void *user)
 {
     bench_ls_row          derived = *measured;
@@ -252,7 +237,9 @@ static void take_row(const bench_ls_row *measured, void *user)
         }
     }
     if (out->format == OUTPUT_JSON) {
-        keep_row(out, row);
+        tool_json_open(&out->json, NULL, '{');
+        bench_json_members(&out->json, bench_ls_row_columns, row);
+        tool_json_close(&out->json);
     } else if (out->format == OUTPUT_CSV) {
         bench_csv_row(stdout, bench_ls_row_columns, row);
     } else {
@@ -260,7 +247,7 @@ static void take_row(const bench_ls_row *measured, void *user)
     }
 }
 
-static void header(const report *out, const bench_ls_options *options, const bench_origin *origin)
+static void header(report *out, const bench_ls_options *options, const bench_origin *origin)
 {
     char how[160];
 
@@ -270,41 +257,33 @@ static void header(const report *out, const bench_ls_options *options, const ben
         bench_csv_heading(stdout, bench_ls_row_columns);
         return;
     }
+    if (out->format == OUTPUT_JSON) {
+        out->json.to = stdout;
+        tool_json_open(&out->json, NULL, '{');
+        bench_json_members(&out->json, bench_origin_columns, origin);
+        bench_json_members(&out->json, bench_ls_option_columns, options);
+        tool_json_open(&out->json, "rows", '[');
+        return;
+    }
     snprintf(how, sizeof(how), "%llu bytes read and as many written, median of %u launches, waves "
              "%u", options->bytes, (unsigned)options->repeats, (unsigned)options->waves);
     bench_origin_print(stdout, origin, how);
     bench_table_heading(stdout, bench_ls_row_columns, 0, NULL);
 }
 
-static int write_json(const report *out, const bench_ls_options *options,
-                      const bench_origin *origin)
-{
-    const bench_records facts[] = {{bench_origin_columns, origin, 1, 0},
-                                   {bench_ls_option_columns, options, 1, 0},
-                                   {NULL, NULL, 0, 0}};
-    const bench_records rows = {bench_ls_row_columns, out->rows, out->count, sizeof(*out->rows)};
-
-    if (out->lost) {
-        fputs("shpool-bench: loadstore: no memory for all rows\n", stderr);
-    }
-    return (bench_json_document(stdout, NULL, facts, &rows) != 0) || out->lost;
-}
-
 /* Final output after the rows; returns the exit status. */
-static int finish(report *out, const bench_ls_options *options, const bench_origin *origin,
-                  int failed, const char *error)
+static int finish(report *out, int failed, const char *error)
 {
-    int lost;
-
     summary(out);
-    lost = (out->format == OUTPUT_JSON) && write_json(out, options, origin);
-    free(out->rows);
+    while (out->json.depth > 0) {
+        tool_json_close(&out->json);
+    }
     if (failed) {
         tool_say("shpool-bench: loadstore: %s\n", error);
     } else if (out->errors != 0) {
         tool_say("shpool-bench: %llu elements or sums were wrong\n", out->errors);
     }
-    return (failed || lost || (out->measured == 0) || (out->errors != 0)) ? 1 : 0;
+    return (failed || (out->measured == 0) || (out->errors != 0)) ? 1 : 0;
 }
 
 int bench_loadstore(int argc, char **argv)
@@ -337,13 +316,7 @@ int bench_loadstore(int argc, char **argv)
         tool_say("shpool-bench: %s\n", shpool_last_error());
         return 1;
     }
-    if ((out.format == OUTPUT_JSON) && !bench_has_json()) {
-        tool_no_json("shpool-bench");
-        return 2;
-    }
-    if (out.format != OUTPUT_JSON) {
-        header(&out, &asked.options, &origin);
-    }
+    header(&out, &asked.options, &origin);
     failed = bench_loadstore_run(&asked.options, take_row, &out, error) != 0;
-    return finish(&out, &asked.options, &origin, failed, error);
+    return finish(&out, failed, error);
 }

@@ -11,6 +11,7 @@
 #include "tools/bench/names.h"
 #include "tools/bench/options.h"
 #include "tools/bench/picture.h"
+#include "tools/bench/python.h"
 #include "file.h"
 #include "tools/message.h"
 
@@ -141,12 +142,6 @@ static const trace_life *find_life(const options *o, const trace_file *trace)
 
 /* ---- the data of the picture ---- */
 
-typedef struct subject {
-    const options *options;
-    const trace_file *trace;
-    const trace_life *life;
-} subject;
-
 /* Metadata bytes at the start of a pool: those below every allocation of the trace, and no more
  * than a fresh pool reserves. */
 static uint32_t head_of(const trace_file *trace)
@@ -184,44 +179,43 @@ static void put_op(FILE *to, const trace_op *op, uint32_t block_threads)
             op->object, op->bytes, op->usable, end, op->global, op->place);
 }
 
-static int write_life(const void *of, FILE *to)
+static void write_life(const options *o, const trace_file *t, const trace_life *life, FILE *to)
 {
-    const subject *s = of;
-    const trace_file *t = s->trace;
-
     fputs("{\"allocator\": \"", to);
     for (const char *at = t->allocator; *at != '\0'; at++) { /* printable: trace_file_read() */
         fprintf(to, ((*at == '"') || (*at == '\\')) ? "\\%c" : "%c", *at);
     }
     fprintf(to, "\", \"block\": %u, \"launch\": %u, \"dropped\": %u, \"block_threads\": %u, "
             "\"threads_per_pool\": %u, \"pools\": %u, \"pool_bytes\": %u, \"head\": %u, "
-            "\"from\": %u, \"to\": %u, \"color\": \"%s\", \"ops\": [", s->life->block,
-            s->life->launch, s->life->dropped, t->block_threads, t->threads_per_pool, t->pools,
-            t->pool_bytes, head_of(t), s->options->from, s->options->to,
-            colors[s->options->color]);
-    for (uint32_t i = 0; i < s->life->count; i++) {
+            "\"from\": %u, \"to\": %u, \"color\": \"%s\", \"ops\": [", life->block, life->launch,
+            life->dropped, t->block_threads, t->threads_per_pool, t->pools, t->pool_bytes,
+            head_of(t), o->from, o->to, colors[o->color]);
+    for (uint32_t i = 0; i < life->count; i++) {
         fputs((i == 0) ? "\n" : ",\n", to);
-        put_op(to, &s->life->ops[i], t->block_threads);
+        put_op(to, &life->ops[i], t->block_threads);
     }
     fputs("]}\n", to);
-    return 0;
 }
 
 static int draw(const options *o, const trace_file *trace)
 {
-    const subject drawn = { o, trace, find_life(o, trace) };
-    const bench_picture picture = { "map", NULL, write_life, &drawn };
+    const trace_life *life = find_life(o, trace);
+    FILE             *data;
 
-    if (drawn.life == NULL) {
+    if (life == NULL) {
         return 1;
     }
-    if (o->from >= drawn.life->count) {
+    if (o->from >= life->count) {
         tool_say("shpool-bench: --from %u: there %s %u operation%s\n", o->from,
-                 (drawn.life->count == 1) ? "is" : "are", drawn.life->count,
-                 bench_s(drawn.life->count));
+                 (life->count == 1) ? "is" : "are", life->count, bench_s(life->count));
         return 1;
     }
-    return (bench_picture_draw(&picture, o->svg) != 0) ? 1 : 0;
+    data = bench_python_input(o->svg);
+    if (data == NULL) {
+        return 1;
+    }
+    write_life(o, trace, life, data);
+    return (bench_picture_draw(data, "map", NULL, o->svg) != 0) ? 1 : 0;
 }
 
 int bench_map(int argc, char **argv)

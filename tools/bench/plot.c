@@ -1,48 +1,16 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench plot, and --plot: charts of results. */
+/* shpool-bench plot: charts of files of results. */
 #include "config.h"
 
 #include <stdio.h>
 
-#include "tools/bench/json.h"
-#include "tools/bench/list.h"
-#include "tools/bench/options.h"
-#include "tools/bench/picture.h"
+#include "list.h"
+#include "names.h"
+#include "options.h"
+#include "picture.h"
+#include "python.h"
+#include "results.h"
 #include "tools/message.h"
-#include "plot.h"
-
-int bench_plot_check(const char *path)
-{
-    if (!bench_has_json()) {
-        tool_no_json("shpool-bench");
-        return -1;
-    }
-    return bench_picture_check(path);
-}
-
-static int write_results(const void *of, FILE *to)
-{
-    fputs("{\"workloads\": {", to);
-    for (size_t i = 0; bench_workload_at(i)->name != NULL; i++) {
-        fprintf(to, "%s\"%s\": \"%s\"", (i == 0) ? "" : ", ", bench_workload_at(i)->name,
-                bench_workload_at(i)->summary);
-    }
-    fputs("}, \"results\": ", to);
-    return (bench_json_write(of, to) != 0) || (fputs("}\n", to) < 0);
-}
-
-int bench_plot_draw(const bench_results *results, const char *figure, const char *path)
-{
-    const bench_picture chart = {"results", figure, write_results, results};
-
-    if (results->count == 0) {
-        tool_say("shpool-bench: %s: there are no results to draw\n", path);
-        return -1;
-    }
-    return bench_picture_draw(&chart, path);
-}
-
-/* ---- the command ---- */
 
 static void usage(FILE *to)
 {
@@ -102,21 +70,24 @@ static const bench_parser parser = {"shpool-bench plot", "o:h", longs, usage, ta
 
 int bench_plot(int argc, char **argv)
 {
-    request       asked = {NULL, 0};
-    bench_results results;
-    int           failed;
-    int           stop = bench_parse(&parser, argc, argv, &asked);
+    request asked = {NULL, 0};
+    FILE   *data;
+    int     status = bench_parse(&parser, argc, argv, &asked);
 
-    if (stop != 0) {
-        return stop - 1;
+    if (status != 0) {
+        return status - 1;
     }
     if (bench_picture_name(asked.output) != 0) {
         return 2;
     }
-    if (bench_json_read(argv[optind], &results) != 0) {
-        return 2;
+    data = bench_python_input(asked.output);
+    if (data == NULL) {
+        return 1;
     }
-    failed = bench_plot_draw(&results, figures[asked.figure], asked.output);
-    bench_results_clear(&results);
-    return failed ? 1 : 0;
+    status = bench_results_run((const char *const[]){"read", argv[optind], NULL}, data);
+    if (status != 0) {
+        (void)fclose(data);
+        return status;
+    }
+    return (bench_picture_draw(data, "results", figures[asked.figure], asked.output) != 0) ? 1 : 0;
 }
