@@ -17,7 +17,7 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 # a picture is its data here; tests/tools/plot.sh draws
-mkdir bin && printf '#!/bin/sh\nexec cat\n' >bin/python3 && chmod +x bin/python3
+mkdir bin && printf '#!/bin/sh\nexec cat <&3\n' >bin/python3 && chmod +x bin/python3
 PATH=$scratch/bin:$PATH
 failed=0
 

@@ -2,6 +2,7 @@
 /* shpool-bench compare: what changed between two files of results; results.py compares them. */
 #include "config.h"
 
+#include <stddef.h>
 #include <stdio.h>
 
 #include "list.h"
@@ -18,37 +19,29 @@ typedef struct compare_options {
     int    changed;  /* only such rows */
 } compare_options;
 
+#define AT(_member) offsetof(compare_options, _member)
+static const bench_option options[] = {
+    {"--noise PERCENT", bench_decimal, AT(noise), 0.0, 1000.0, NULL,
+     "smallest difference that is reported [5]"},
+    {"--fail-on RATIO", bench_decimal, AT(fail_on), 1.0, MOST_RATIO, NULL,
+     "exit with status 1 if a row takes RATIO times as long (1.1, for\n"
+     "example), fails, refuses more requests, has a lower utilisation\n"
+     "(ramp, aging), or is missing in B"},
+    {"--changed", bench_flag, AT(changed), 1, 1, NULL, "print only the rows that differ"},
+    BENCH_LINE("  --help"),
+    BENCH_OPTIONS_END};
+
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench compare [options] A.json B.json\n"
           "Compares two files of shpool-bench --json=FILE, of before (A) and after (B) a change,\n"
-          "and reports differences that exceed the noise.\n"
-          "  --noise PERCENT    smallest difference that is reported [5]\n"
-          "  --fail-on RATIO    exit with status 1 if a row takes RATIO times as long (1.1, for\n"
-          "                     example), fails, refuses more requests, has a lower utilisation\n"
-          "                     (ramp, aging), or is missing in B\n"
-          "  --changed          print only the rows that differ\n"
-          "  --help\n"
-          "A difference is reported if it exceeds --noise and 3 sigma of the samples of both\n"
+          "and reports differences that exceed the noise.\n", to);
+    bench_options_print(to, options, 21);
+    fputs("A difference is reported if it exceeds --noise and 3 sigma of the samples of both\n"
           "files (by the median absolute deviation), and if neither median lies among the\n"
           "samples of the other.\n"
           "Python compares.\n"
           "Exit status: 0; 1: --fail-on; 2: usage, or a file cannot be read\n", to);
-}
-
-static int take_option(int c, const char *option, void *into)
-{
-    compare_options *options = into;
-
-    switch (c) {
-    case 'n':
-        return bench_decimal(optarg, option, 0.0, 1000.0, &options->noise);
-    case 'f':
-        return bench_decimal(optarg, option, 1.0, MOST_RATIO, &options->fail_on);
-    default:
-        options->changed = 1;
-        return 0;
-    }
 }
 
 static int check_files(int argc, char **argv, void *into)
@@ -63,27 +56,22 @@ static int check_files(int argc, char **argv, void *into)
     return 0;
 }
 
-static const struct option longs[] = {
-    {"noise", required_argument, NULL, 'n'}, {"fail-on", required_argument, NULL, 'f'},
-    {"changed", no_argument, NULL, 'c'},     {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0}};
-static const bench_parser parser = {"shpool-bench compare", "h", longs, usage, take_option,
-                                    check_files};
+static const bench_parser parser = {"shpool-bench compare", options, usage, check_files};
 
 int bench_compare(int argc, char **argv)
 {
-    compare_options options = {5.0, 0.0, 0};
+    compare_options asked = {5.0, 0.0, 0};
     char            noise[32];
     char            fail_on[32];
-    int             status = bench_parse(&parser, argc, argv, &options);
+    int             status = bench_parse(&parser, argc, argv, &asked);
 
     if (status != 0) {
         return status - 1;
     }
-    snprintf(noise, sizeof(noise), "%.17g", options.noise);
-    snprintf(fail_on, sizeof(fail_on), "%.17g", options.fail_on);
+    snprintf(noise, sizeof(noise), "%.17g", asked.noise);
+    snprintf(fail_on, sizeof(fail_on), "%.17g", asked.fail_on);
     status = bench_results_run((const char *const[]){"compare", noise, fail_on,
-                                                     options.changed ? "1" : "0", argv[optind],
+                                                     asked.changed ? "1" : "0", argv[optind],
                                                      argv[optind + 1], NULL}, stdout);
     return (status == 0) ? 0 : (status == BENCH_WORSE) ? 1 : 2;
 }

@@ -12,6 +12,7 @@
 #include "lib/internal.h"
 #include "facts.h"
 #include "gpu.h"
+#include "tools/message.h"
 
 const bench_column bench_origin_columns[] = {
     {"version", BENCH_TEXT, BENCH_AT(bench_origin, version), NULL, 0, NULL},
@@ -59,6 +60,20 @@ void bench_command_write(const char *tool, int argc, char **argv, char *line, si
         shpool_text_add(&text, " ");
         add_word(&text, argv[i]);
     }
+}
+
+int bench_choose_device(int device, char *text, size_t bytes)
+{
+    const int cuda = bench_cuda_present(text, bytes);
+
+    if ((device == 1) && !cuda) {
+        tool_say("shpool-bench: --device cuda: %s; --device cpu works anywhere\n", text);
+        return -1;
+    }
+    if (device == 0) {
+        snprintf(text, bytes, "--device cpu");
+    }
+    return cuda && (device != 0);
 }
 
 /* ---- the CPU block executor ---- */

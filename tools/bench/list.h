@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "options.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -29,31 +31,26 @@ int bench_list_has(const bench_list *list, uint32_t value);
 /** A value that the list already has keeps its place.  -1: the list is full. */
 int bench_list_add(bench_list *list, uint32_t value);
 
-/** A number from low to high, optionally followed by K, M or G; -1: invalid, reported to stderr. */
-int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,
-                 uint32_t *value);
+/* ---- values of options: bench_option's take ---- */
 
-/** The same of bytes: the message says that K, M and G are allowed. */
-int bench_bytes(const char *text, const char *option, uint32_t low, uint32_t high,
-                uint32_t *value);
+typedef int bench_taker(const bench_option *option, const char *typed, void *field);
 
-/** A number from low to high, with a point or without; -1 as above. */
-int bench_decimal(const char *text, const char *option, double low, double high, double *value);
+bench_taker bench_flag;     /* int: the option's `low` */
+bench_taker bench_text;     /* const char * */
+bench_taker bench_file;     /* const char *: not empty */
+bench_taker bench_output;   /* likewise; "-" if there is no value */
+bench_taker bench_number;   /* uint32_t, optionally followed by K, M or G */
+bench_taker bench_bytes;    /* the same; the message says that K, M and G are allowed */
+bench_taker bench_decimal;  /* double, with a point or without */
+bench_taker bench_choice;   /* int: the index of one of the names */
+bench_taker bench_choices;  /* bench_list of such; `all` selects all */
+bench_taker bench_name;     /* bench_names: one more */
 
 /**
- * Numbers from low to high: `32,64,128-1024` (a range doubles) or `100-400:100` (it adds 100).
- * They are appended to the list; existing ones keep their places.  -1: stderr says what is wrong
- * and what is valid.
+ * bench_list: `32,64,128-1024` (a range doubles) or `100-400:100` (it adds 100).  They are appended
+ * to the list; existing ones keep their places.
  */
-int bench_numbers(const char *text, const char *option, uint32_t low, uint32_t high,
-                  bench_list *list);
-
-/** Indices of names among the known ones, which NULL ends; `all` selects all.  -1 as above. */
-int bench_choices(const char *text, const char *option, const char *const *known,
-                  bench_list *list);
-
-/** Index of one of the known names; -1 as above. */
-int bench_choice(const char *name, const char *option, const char *const *known);
+bench_taker bench_numbers;
 
 /** Suffix of a noun after `count`. */
 static inline const char *bench_s(unsigned long long count)

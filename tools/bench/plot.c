@@ -2,6 +2,7 @@
 /* shpool-bench plot: charts of files of results. */
 #include "config.h"
 
+#include <stddef.h>
 #include <stdio.h>
 
 #include "list.h"
@@ -12,18 +13,6 @@
 #include "results.h"
 #include "tools/message.h"
 
-static void usage(FILE *to)
-{
-    fputs("usage: shpool-bench plot RESULTS.json -o FILE\n"
-          "Draws a chart of a file of shpool-bench --json=RESULTS.json, of any machine.\n"
-          "  -o, --output FILE   file of the chart; its name ends in .svg, .png or .pdf\n"
-          "  --figure NAME       figure on the y axis: gops, cycles or failed; ramp and aging\n"
-          "                      show utilisation [gops]\n"
-          "  --help\n"
-          "Python draws with matplotlib (Debian's python3-matplotlib).\n"
-          "Exit status: 0; 1: it cannot be drawn; 2: usage, or a file cannot be read\n", to);
-}
-
 static const char *const figures[] = {"gops", "cycles", "failed", NULL};
 
 /* The command line's request. */
@@ -32,16 +21,23 @@ typedef struct request {
     int         figure;
 } request;
 
-static int take_option(int c, const char *option, void *into)
-{
-    request *asked = into;
+#define AT(_member) offsetof(request, _member)
+static const bench_option options[] = {
+    {"-o, --output FILE", bench_file, AT(output), 0, 0, NULL,
+     "file of the chart; its name ends in .svg, .png or .pdf"},
+    {"--figure NAME", bench_choice, AT(figure), 0, 0, figures,
+     "figure on the y axis: gops, cycles or failed; ramp and aging\n"
+     "show utilisation [gops]"},
+    BENCH_LINE("  --help"),
+    BENCH_OPTIONS_END};
 
-    if (c == 'o') {
-        asked->output = optarg;
-        return tool_no_name("shpool-bench", option, optarg);
-    }
-    asked->figure = bench_choice(optarg, option, figures);
-    return asked->figure < 0;
+static void usage(FILE *to)
+{
+    fputs("usage: shpool-bench plot RESULTS.json -o FILE\n"
+          "Draws a chart of a file of shpool-bench --json=RESULTS.json, of any machine.\n", to);
+    bench_options_print(to, options, 22);
+    fputs("Python draws with matplotlib (Debian's python3-matplotlib).\n"
+          "Exit status: 0; 1: it cannot be drawn; 2: usage, or a file cannot be read\n", to);
 }
 
 static int check_words(int argc, char **argv, void *into)
@@ -61,12 +57,7 @@ static int check_words(int argc, char **argv, void *into)
     return 0;
 }
 
-static const struct option longs[] = {{"output", required_argument, NULL, 'o'},
-                                      {"figure", required_argument, NULL, 'f'},
-                                      {"help", no_argument, NULL, 'h'},
-                                      {NULL, 0, NULL, 0}};
-static const bench_parser parser = {"shpool-bench plot", "o:h", longs, usage, take_option,
-                                    check_words};
+static const bench_parser parser = {"shpool-bench plot", options, usage, check_words};
 
 int bench_plot(int argc, char **argv)
 {

@@ -337,17 +337,8 @@ static void measure(report *out)
 /* Whether it runs on a GPU; -1: the requested device is not available, and stderr says so. */
 static int choose_device(bench_options *options, char *device, size_t bytes)
 {
-    const char *asked = options->device;
-    int         cuda  = bench_cuda_present(device, bytes);
+    const int cuda = bench_choose_device(options->device, device, bytes);
 
-    if ((asked != NULL) && (strcmp(asked, "cuda") == 0) && !cuda) {
-        tool_say("shpool-bench: --device cuda: %s; --device cpu works anywhere\n", device);
-        return -1;
-    }
-    if ((asked != NULL) && (strcmp(asked, "cpu") == 0)) {
-        cuda = 0;
-        snprintf(device, bytes, "--device cpu");
-    }
     if (!cuda && (options->bindings.count != 0)) {
         bench_list *bindings = &options->bindings;
         size_t      i;

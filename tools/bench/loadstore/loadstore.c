@@ -32,93 +32,81 @@ typedef struct report {
     uint32_t           type_bytes; /* the type that best[] is about */
 } report;
 
-static void usage(FILE *to)
-{
-    fputs("usage: shpool-bench loadstore [options]\n"
-          "A LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps).  An option that is\n"
-          "given twice adds its values to the list.\n"
-          "  --type-bytes LIST   sizes of an element: 1, 2, 4, 8, 16 [all]\n"
-          "  --threads LIST      threads of a block, NT [all that were compiled in]\n"
-          "  --values LIST       values of a thread, VT [all that were compiled in]\n"
-          "  --function PART     measure only functions whose name contains PART, and CUB's\n"
-          "  --bytes B[K|M|G]    bytes of the input, and of the output [1G]\n"
-          "  --repeats N         launches, at least 9; their median is shown [9]\n"
-          "  --waves N           blocks of a grid, as a multiple of the blocks that the GPU runs\n"
-          "                      at a time; 0: a block for each tile [0]\n"
-          "  --csv, --json       print CSV or JSON instead of the table\n"
-          "  --help\n"
-          "The output says where and how it was measured.  GB/s are 10^9 bytes a second: bytes\n"
-          "read and written for copies, bytes read for loads; the column counts says which.\n"
-          "The column copy % compares with a device-to-device cudaMemcpyAsync, bytes read and\n"
-          "written.  In the rows of the layout NT is bd and VT is m.\n"
-          "Exit status: 0; 1: no GPU, or a result was wrong; 2: usage, or no such shape was\n"
-          "compiled in\n", to);
-}
-
 /* ---- the command line ---- */
 
-/* Sizes of elements: only powers of two have kernels, whichever shapes are compiled in. */
-static int read_types(const char *text, bench_list *list)
-{
-    size_t i;
+/* The command line's request. */
+typedef struct request {
+    bench_ls_options options;
+    int              format; /* an output */
+} request;
 
-    if (bench_numbers(text, "--type-bytes", 1, 16, list) != 0) {
+/* Sizes of elements: only powers of two have kernels, whichever shapes are compiled in. */
+static int read_types(const bench_option *option, const char *typed, void *field)
+{
+    const bench_list *list = field;
+
+    if (bench_numbers(option, typed, field) != 0) {
         return -1;
     }
-    for (i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         if ((list->value[i] & (list->value[i] - 1)) != 0) {
             tool_say("shpool-bench: --type-bytes %s: elements have 1, 2, 4, 8 or 16 bytes, "
-                     "not %u\n", text, (unsigned)list->value[i]);
+                     "not %u\n", optarg, (unsigned)list->value[i]);
             return -1;
         }
     }
     return 0;
 }
 
-static int size(const char *text, unsigned long long *bytes)
+static int read_size(const bench_option *option, const char *typed, void *field)
 {
     uint64_t n = 0;
 
-    if (!shpool_spec_number(text, 1, &n) || (n < 1u << 20) || (n > 1ull << 40)) {
-        tool_say("shpool-bench: --bytes %s: a number from 1M to 1024G is needed; it may end "
-                 "in K, M or G\n", text);
+    (void)option;
+    if (!shpool_spec_number(optarg, 1, &n) || (n < 1u << 20) || (n > 1ull << 40)) {
+        tool_say("shpool-bench: %s %s: a number from 1M to 1024G is needed; it may end "
+                 "in K, M or G\n", typed, optarg);
         return -1;
     }
-    *bytes = n / 16 * 16;
+    *(unsigned long long *)field = n / 16 * 16;
     return 0;
 }
 
-/* The command line's request. */
-typedef struct request {
-    bench_ls_options options;
-    output           format;
-} request;
+#define AT(_member) offsetof(request, _member)
+static const bench_option option_rows[] = {
+    {"--type-bytes LIST", read_types, AT(options.type_bytes), 1, 16, NULL,
+     "sizes of an element: 1, 2, 4, 8, 16 [all]"},
+    {"--threads LIST", bench_numbers, AT(options.threads), 1, 1024, NULL,
+     "threads of a block, NT [all that were compiled in]"},
+    {"--values LIST", bench_numbers, AT(options.values), 1, 32, NULL,
+     "values of a thread, VT [all that were compiled in]"},
+    {"--function PART", bench_text, AT(options.function), 0, 0, NULL,
+     "measure only functions whose name contains PART, and CUB's"},
+    {"--bytes B[K|M|G]", read_size, AT(options.bytes), 0, 0, NULL,
+     "bytes of the input, and of the output [1G]"},
+    {"--repeats N", bench_number, AT(options.repeats), 9, 10000, NULL,
+     "launches, at least 9; their median is shown [9]"},
+    {"--waves N", bench_number, AT(options.waves), 0, 1000000, NULL,
+     "blocks of a grid, as a multiple of the blocks that the GPU runs\n"
+     "at a time; 0: a block for each tile [0]"},
+    {"--csv", bench_flag, AT(format), OUTPUT_CSV, 0, NULL, NULL},
+    {"--json", bench_flag, AT(format), OUTPUT_JSON, 0, NULL, NULL},
+    BENCH_LINE("  --csv, --json       print CSV or JSON instead of the table"),
+    BENCH_LINE("  --help"),
+    BENCH_OPTIONS_END};
 
-static int take_option(int c, const char *option, void *into)
+static void usage(FILE *to)
 {
-    request          *asked   = into;
-    bench_ls_options *options = &asked->options;
-
-    switch (c) {
-    case 'T':
-        return read_types(optarg, &options->type_bytes);
-    case 't':
-        return bench_numbers(optarg, option, 1, 1024, &options->threads);
-    case 'v':
-        return bench_numbers(optarg, option, 1, 32, &options->values);
-    case 'f':
-        options->function = optarg;
-        return 0;
-    case 'B':
-        return size(optarg, &options->bytes);
-    case 'r':
-        return bench_number(optarg, option, 9, 10000, &options->repeats);
-    case 'w':
-        return bench_number(optarg, option, 0, 1000000, &options->waves);
-    default:
-        asked->format = (c == 'c') ? OUTPUT_CSV : OUTPUT_JSON;
-        return 0;
-    }
+    fputs("usage: shpool-bench loadstore [options]\n"
+          "A LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps).  An option that is\n"
+          "given twice adds its values to the list.\n", to);
+    bench_options_print(to, option_rows, 22);
+    fputs("The output says where and how it was measured.  GB/s are 10^9 bytes a second: bytes\n"
+          "read and written for copies, bytes read for loads; the column counts says which.\n"
+          "The column copy % compares with a device-to-device cudaMemcpyAsync, bytes read and\n"
+          "written.  In the rows of the layout NT is bd and VT is m.\n"
+          "Exit status: 0; 1: no GPU, or a result was wrong; 2: usage, or no such shape was\n"
+          "compiled in\n", to);
 }
 
 static int check_words(int argc, char **argv, void *into)
@@ -131,15 +119,7 @@ static int check_words(int argc, char **argv, void *into)
     return 0;
 }
 
-static const struct option longs[] = {
-    {"type-bytes", required_argument, NULL, 'T'}, {"threads", required_argument, NULL, 't'},
-    {"values", required_argument, NULL, 'v'},     {"function", required_argument, NULL, 'f'},
-    {"bytes", required_argument, NULL, 'B'},      {"repeats", required_argument, NULL, 'r'},
-    {"waves", required_argument, NULL, 'w'},      {"csv", no_argument, NULL, 'c'},
-    {"json", no_argument, NULL, 'j'},             {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0}};
-static const bench_parser parser = {"shpool-bench loadstore", "h", longs, usage, take_option,
-                                    check_words};
+static const bench_parser parser = {"shpool-bench loadstore", option_rows, usage, check_words};
 
 /* Whether the two lists have a value in common. */
 static int meet(const bench_list *wanted, const bench_list *there)
@@ -303,7 +283,7 @@ int bench_loadstore(int argc, char **argv)
     if (stop != 0) {
         return stop - 1;
     }
-    out.format = asked.format;
+    out.format = (output)asked.format;
     tool_messages("shpool-bench");
     if (check_shapes(&asked.options) != 0) {
         return 2;

@@ -3,6 +3,7 @@
  * here: the operations of one run, each with its requester's name. */
 #include "config.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -27,20 +28,30 @@ typedef struct options {
 
 static const char *const colors[] = { "thread", "size", NULL };
 
+#define AT(_member) offsetof(options, _member)
+static const bench_option option_rows[] = {
+    {"--svg FILE", bench_file, AT(svg), 0, 0, NULL, "file of the picture; its name ends in .svg"},
+    {"--block N", bench_number, AT(block), 0, TRACE_NONE - 1, NULL,
+     "rank of the block in the grid [the first one in the trace]"},
+    {"--run N", bench_number, AT(run), 1, TRACE_NONE - 1, NULL,
+     "number of its run: a launch, or an shpool_init() in it [1]"},
+    {"--from N", bench_number, AT(from), 0, TRACE_NONE - 1, NULL, NULL},
+    {"--to N", bench_number, AT(to), 1, TRACE_NONE - 1, NULL, NULL},
+    BENCH_LINE("  --from N, --to N   the picture starts at and ends before this operation [all]"),
+    {"--color thread|size", bench_choice, AT(color), 0, 0, colors,
+     "colours show the requesting thread, or the size [thread]"},
+    BENCH_LINE("  --help"),
+    BENCH_OPTIONS_END};
+
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench map [options] TRACE --svg FILE\n"
           "Draws the pools of a block over time, as recorded by the key trace=TRACE of a spec\n"
           "(doc/TRACE.md).  Operations go from left to right, addresses upwards.  Each\n"
           "allocation is a rectangle.  Each failed request is a line that names the\n"
-          "allocations which blocked it.\n"
-          "  --svg FILE         file of the picture; its name ends in .svg\n"
-          "  --block N          rank of the block in the grid [the first one in the trace]\n"
-          "  --run N            number of its run: a launch, or an shpool_init() in it [1]\n"
-          "  --from N, --to N   the picture starts at and ends before this operation [all]\n"
-          "  --color thread|size   colours show the requesting thread, or the size [thread]\n"
-          "  --help\n"
-          "Python draws it with matplotlib (Debian's python3-matplotlib).\n"
+          "allocations which blocked it.\n", to);
+    bench_options_print(to, option_rows, 21);
+    fputs("Python draws it with matplotlib (Debian's python3-matplotlib).\n"
           "Exit status: 0; 1: the trace cannot be read, or the picture not written; 2: usage\n",
           to);
 }
@@ -63,28 +74,6 @@ static int check_picture(const char *svg, const char *trace)
         return -1;
     }
     return 0;
-}
-
-static int take_option(int c, const char *option, void *into)
-{
-    options *o = into;
-
-    switch (c) {
-    case 's':
-        o->svg = optarg;
-        return tool_no_name("shpool-bench", option, optarg);
-    case 'b':
-        return bench_number(optarg, option, 0, TRACE_NONE - 1, &o->block);
-    case 'r':
-        return bench_number(optarg, option, 1, TRACE_NONE - 1, &o->run);
-    case 'f':
-        return bench_number(optarg, option, 0, TRACE_NONE - 1, &o->from);
-    case 't':
-        return bench_number(optarg, option, 1, TRACE_NONE - 1, &o->to);
-    default:
-        o->color = bench_choice(optarg, option, colors);
-        return o->color < 0;
-    }
 }
 
 static int check(int argc, char **argv, void *into)
@@ -111,12 +100,7 @@ static int check(int argc, char **argv, void *into)
     return 0;
 }
 
-static const struct option longs[] = {
-    { "svg", required_argument, NULL, 's' },  { "block", required_argument, NULL, 'b' },
-    { "run", required_argument, NULL, 'r' },  { "from", required_argument, NULL, 'f' },
-    { "to", required_argument, NULL, 't' },   { "color", required_argument, NULL, 'c' },
-    { "help", no_argument, NULL, 'h' },       { NULL, 0, NULL, 0 } };
-static const bench_parser parser = { "shpool-bench map", "h", longs, usage, take_option, check };
+static const bench_parser parser = { "shpool-bench map", option_rows, usage, check };
 
 /* The requested run; NULL, and stderr lists the existing ones. */
 static const trace_life *find_life(const options *o, const trace_file *trace)
