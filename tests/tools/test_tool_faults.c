@@ -120,7 +120,7 @@ static void end_command(void)
 
 static void sweep_allocations(command *what, const char *words, const char *output)
 {
-    const fault_scene scene = { words, "", 4, 0, begin_command, act_command, end_command };
+    const fault_scene scene = { words, "", 2, 0, begin_command, act_command, end_command };
 
     played.what   = what;
     played.words  = words;
