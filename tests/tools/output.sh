@@ -120,6 +120,13 @@ keeps lint.json "./shpool-coalesce lint -j $work/a.ptx -o $work/old/lint.json"
 keeps a.json "$run --json=$work/old/a.json"
 keeps a.svg "$bench plot $work/r.json -o $work/old/a.svg"
 
+# a folder takes the name while the picture is drawn: it cannot be replaced
+mkdir "$work/turns" "$work/turned"
+printf '#!/bin/sh\nmkdir %s && cat <&3\n' "$work/turned/m.svg" >"$work/turns/python3"
+chmod +x "$work/turns/python3"
+fails 1 'm.svg: Is a directory' "PATH=$work/turns:$path $bench map $work/t --svg $work/turned/m.svg"
+check "nothing else is left" test "$(ls -A "$work/turned")" = m.svg
+
 # ---- links and rights ----
 echo precious >"$work/precious"
 mkdir "$work/links"
