@@ -167,8 +167,13 @@ static int take_option(int c, tool_options *options)
     }
 }
 
-/* Words from `from` on: options, then files; after "--" come nvcc's words.  -1: continue. */
-static int take_words(int argc, char **argv, tool_options *options)
+tool_options tool_default_options(void)
+{
+    return (tool_options){ .request = { .waste = 1 }, .least = COALESCE_NOTE, .fail_on = -1,
+                           .colour = -1 };
+}
+
+int tool_take_words(int argc, char **argv, tool_options *options)
 {
     char name[TOOL_OPTION_BYTES];
     int  end = 1;
@@ -178,6 +183,8 @@ static int take_words(int argc, char **argv, tool_options *options)
     while ((end < argc) && (strcmp(argv[end], "--") != 0)) {
         end++;
     }
+    options->own       = argv + 1;
+    options->own_count = end - 1;
     if (end < argc) {
         options->compiler       = argv + end + 1;
         options->compiler_count = (size_t)(argc - end - 1);
@@ -241,7 +248,7 @@ static int nvcc(int argc, char **argv, tool_options *options)
 
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--") == 0) {
-            status = take_words(argc, argv, options);
+            status = tool_take_words(argc, argv, options);
             return (status >= 0) ? status : tool_nvcc(options, (int)options->compiler_count,
                                                       (char **)options->compiler);
         }
@@ -270,12 +277,12 @@ static int lint_or_rewrite(const tool_options *options, int is_lint)
 
 static int run(int argc, char **argv)
 {
-    static tool_options options = { .request = { .waste = 1 }, .least = COALESCE_NOTE,
-                                    .fail_on = -1, .colour = -1 };
+    static tool_options options;
     static const char *const commands[] = { "lint", "rewrite", "nvcc", "costs", NULL };
     const char *command = (argc > 1) ? argv[1] : "";
     int         status;
 
+    options = tool_default_options();
     if (is_called(argv[0], "cicc")) {
         return tool_cicc(argc, argv);
     }
@@ -291,10 +298,10 @@ static int run(int argc, char **argv)
             tool_unknown("shpool-coalesce", "a command", command, commands);
             return point_to_help();
         }
-        status = take_words(argc, argv, &options);
+        status = tool_take_words(argc, argv, &options);
         return (status >= 0) ? status : point_to_command();
     }
-    status = take_words(argc - 1, argv + 1, &options);
+    status = tool_take_words(argc - 1, argv + 1, &options);
     if (status >= 0) {
         return status;
     }
