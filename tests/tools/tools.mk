@@ -1,5 +1,5 @@
 # The programs of tools/.
-noinst_HEADERS += tests/tools/colliding.h tests/tools/trace_text.h
+noinst_HEADERS += tests/tools/colliding.h tests/tools/replay_trial.h tests/tools/trace_text.h
 EXTRA_DIST += tests/tools/fail_malloc.c tests/tools/fault_sweep.sh tests/tools/stand_in_driver.c \
 	tests/tools/stand_in_linker.c tests/tools/test_draw.py
 shpool_test_scripts += tests/tools/bench.sh tests/tools/devices.sh tests/tools/faults.sh \
