@@ -26,68 +26,22 @@ expect() {
     fi
 }
 
-# CSV as lines `row name value`; quoted cells may hold commas and quotes, no line ends.
-csv_members() {
-    awk '
-        /^#/ { next }
-        {
-            n = 0
-            rest = $0
-            do {
-                if (substr(rest, 1, 1) == "\"") {
-                    cell = ""
-                    rest = substr(rest, 2)
-                    while ((at = index(rest, "\"")) && substr(rest, at + 1, 1) == "\"") {
-                        cell = cell substr(rest, 1, at)
-                        rest = substr(rest, at + 2)
-                    }
-                    cell = cell substr(rest, 1, at - 1)
-                    rest = substr(rest, at + 1)
-                } else {
-                    at = index(rest, ",")
-                    cell = at ? substr(rest, 1, at - 1) : rest
-                    rest = at ? substr(rest, at) : ""
-                }
-                cells[++n] = cell
-                more = substr(rest, 1, 1) == ","
-                rest = substr(rest, 2)
-            } while (more)
-            if (!row++) {
-                columns = n
-                for (i = 1; i <= n; i++) name[i] = cells[i]
-            } else if (n != columns) {
-                print row, n, "cells, not", columns
-            } else {
-                for (i = 1; i <= n; i++) print row - 1, name[i], cells[i]
-            }
-        }' "$1"
+# CSV, or JSON, as lines `row name value`
+members() { # csv|json FILE
+    python3 -c '
+import csv, json, sys
+form, file = sys.argv[1], open(0 if sys.argv[2] == "-" else sys.argv[2], newline="")
+rows = (json.load(file)["rows"] if form == "json" else
+        csv.DictReader(line for line in file if line[0] != "#"))
+def text(value):
+    return ("" if value is None else " ".join(map(text, value)) if isinstance(value, list) else
+            value if isinstance(value, str) else "%.6g" % value)
+for number, row in enumerate(rows, 1):
+    for name, value in row.items():
+        print(number, name, text(value))' "$@"
 }
-
-# The same of the rows of our JSON, which has one member or sample on a line.
-json_members() {
-    awk '
-        /^  "rows"/ { rows = 1; next }
-        !rows { next }
-        /^    \{/ { row++; next }
-        /^      "/ {
-            name = $1
-            gsub(/[":]/, "", name)
-            value = $0
-            sub(/^ *"[a-z_]*": /, "", value)
-            sub(/,$/, "", value)
-            series = value == "["
-            if (series) { samples = ""; next }
-            if (value == "[]" || value == "null") value = ""
-            if (value ~ /^".*"$/) {
-                value = substr(value, 2, length(value) - 2)
-                gsub(/\\"/, "\"", value)
-            } else if (value != "") value = sprintf("%.6g", value)
-            print row, name, value
-            next
-        }
-        series && /^      \]/ { print row, name, substr(samples, 2); series = 0; next }
-        series { sub(/,$/, ""); samples = samples " " sprintf("%.6g", $1) }' "$1"
-}
+csv_members() { members csv "$1"; }
+json_members() { members json "$1"; }
 
 if ! command -v python3 >/dev/null; then
     echo "SKIP no python3, by which results are compared"
@@ -282,33 +236,25 @@ sed '/"touched": 0/s/0/2/' "$o" >"$work/other.json"
 same_rows $((10 * n)) $((10 * n))
 
 # ---- compare ----
-# scaled FACTOR ALLOCATOR: a.json with its rates times FACTOR
+# edited FILE STATEMENT: results, of which the statement changes each measured row
+edited() {
+    python3 -c '
+import json, sys
+results = json.load(open(sys.argv[1]))
+for row in results["rows"]:
+    if row["gops_samples"]:
+        exec(sys.argv[2])
+json.dump(results, sys.stdout, indent=2)' "$@"
+}
+# scaled FACTOR ALLOCATOR: quiet.json with its rates times FACTOR
 scaled() {
-    awk -v factor="$1" -v who="$2" '
-        /^      "spec"/ { ours = index($0, "\"" who "\"") }
-        /^      "gops_samples": \[$/ && ours { samples = 1; print; next }
-        samples && /^      \]/ { samples = 0 }
-        samples || (ours && /^      "gops":/ && !/null/) {
-            n = split($0, part, " ")
-            comma = (part[n] ~ /,$/) ? "," : ""
-            sub(/,$/, "", part[n])
-            line = (n == 2) ? "      " part[1] " " : "        "
-            print line sprintf("%.6g", part[n] * factor) comma
-            next
-        }
-        { print }' "$work/quiet.json"
+    edited "$quiet" "if row['spec'] == '$2':
+            row['gops'] *= $1
+            row['gops_samples'] = [s * $1 for s in row['gops_samples']]"
 }
 # sampled X Y Z MEDIAN SPREAD: a.json with these samples in place of the measured ones
 sampled() {
-    awk -v x="$1" -v y="$2" -v z="$3" -v median="$4" -v spread="$5" '
-        BEGIN { sample[0] = x; sample[1] = y; sample[2] = z }
-        /^        [0-9.e-]*,?$/ {
-            print "        " sample[n++ % 3] (($0 ~ /,$/) ? "," : "")
-            next
-        }
-        /^      "gops": [0-9]/ { print "      \"gops\": " median ","; next }
-        /^      "gops_spread_percent": [0-9]/ { sub(/[0-9][0-9.e-]*/, spread) }
-        { print }' "$a"
+    edited "$a" "row.update(gops=$4, gops_spread_percent=$5, gops_samples=[$1, $2, $3])"
 }
 quiet=$work/quiet.json
 sampled 1.00 1.01 1.02 1.01 0.99 >"$quiet"
