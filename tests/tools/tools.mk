@@ -1,9 +1,9 @@
 # The programs of tools/.
 noinst_HEADERS += tests/tools/colliding.h tests/tools/replay_trial.h tests/tools/trace_text.h
-EXTRA_DIST += tests/tools/fail_malloc.c tests/tools/fault_sweep.sh tests/tools/stand_in_driver.c \
+EXTRA_DIST += tests/tools/fail_malloc.c tests/tools/stand_in_driver.c \
 	tests/tools/stand_in_linker.c tests/tools/test_draw.py
 shpool_test_scripts += tests/tools/bench.sh tests/tools/devices.sh tests/tools/faults.sh \
-	tests/tools/faults_more.sh tests/tools/info.sh tests/tools/output.sh tests/tools/plot.sh \
+	tests/tools/info.sh tests/tools/output.sh tests/tools/plot.sh \
 	tests/tools/tools.sh tests/tools/trace.sh
 if HAVE_CMOCKA
 shpool_cmocka_tests += tests/tools/test_bench_gpu tests/tools/test_bench_memory \
