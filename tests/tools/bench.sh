@@ -10,22 +10,6 @@ unset SHPOOL_ALLOCATOR SHPOOL_DEVICE_ALLOCATOR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PA
 bench=./shpool-bench
 cpu="$bench --device cpu"
 
-# expect STATUS TEXT COMMAND...: its exit status, and a regular expression that its output matches
-expect() {
-    status=$1
-    expected=$2
-    shift 2
-    "$@" >"$work/out" 2>&1 </dev/null
-    got=$?
-    if [ $got = "$status" ] && grep -q -- "$expected" "$work/out"; then
-        echo "PASS $*"
-    else
-        echo "FAIL $*: status $got, not $status, or nothing like \"$expected\" in:"
-        head -5 "$work/out"
-        failed=1
-    fi
-}
-
 # CSV, or JSON, as lines `row name value`
 members() { # csv|json FILE
     python3 -c '

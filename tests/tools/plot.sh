@@ -19,16 +19,6 @@ if [ $python = none ] || ! command -v xmllint >/dev/null 2>&1; then
     exit 77
 fi
 
-fails() { # STATUS TEXT COMMAND...
-    status=$1
-    expected=$2
-    shift 2
-    "$@" >"$work/said" 2>&1
-    got=$?
-    check "$expected" test $got = "$status"
-    check "$expected" grep -q -- "$expected" "$work/said"
-}
-
 # texts PICTURE: what is written in it, a line each
 texts() { tr '>' '\n' <"$1" | sed -n 's/<\/text$//p'; }
 
@@ -102,15 +92,15 @@ for member in spec device command; do
 done
 for member in workload binding state; do
     evil $member "x'!sh"
-    fails 2 "row 1 has the $member \"x'!sh\"; known:" $bench plot "$work/evil.json" \
+    expect 2 "row 1 has the $member \"x'!sh\"; known:" $bench plot "$work/evil.json" \
         -o "$work/e.svg"
 done
 evil kind 'x\u001b[2J'
-fails 2 'holds "x.x1b\[2J"' $bench plot "$work/evil.json" -o "$work/e.svg"
+expect 2 'holds "x.x1b\[2J"' $bench plot "$work/evil.json" -o "$work/e.svg"
 evil kind 'x\u202e' # reverses the direction of the text after it
-fails 2 'holds "x.xe2.x80.xae"' $bench plot "$work/evil.json" -o "$work/e.svg"
+expect 2 'holds "x.xe2.x80.xae"' $bench plot "$work/evil.json" -o "$work/e.svg"
 sed 's/"threads": 64/"threads": 4294967360/' "$work/whole.json" >"$work/evil.json"
-fails 2 '"threads" is missing or has another type' $bench plot "$work/evil.json" -o "$work/e.svg"
+expect 2 '"threads" is missing or has another type' $bench plot "$work/evil.json" -o "$work/e.svg"
 # no module of the current folder, whose files may come from anyone, too
 mkdir "$work/modules"
 for module in json matplotlib numpy; do
@@ -150,7 +140,7 @@ rows few 1600 1
 rows many 12800 1
 check_linear "12,800 rows drawn" draw
 rows many 3200 1020
-fails 1 'panels are needed; a chart has at most 100' $bench plot "$work/many.json" -o "$work/e.svg"
+expect 1 'panels are needed; a chart has at most 100' $bench plot "$work/many.json" -o "$work/e.svg"
 rows few 1500 1500
 rows many 12000 12000
 check_linear "12,000 rows compared" compare
@@ -159,7 +149,7 @@ check "all of them" grep -q '^# 12000 rows: 12000 same' "$work/compared"
 # ---- no Python, no matplotlib, no picture; the chart of before stays ----
 cp "$work/a.svg" "$work/e.svg"
 python half 'echo half; exit 5'
-fails 1 'Python did not read the results (exit status 5)' \
+expect 1 'Python did not read the results (exit status 5)' \
     env PATH="$work/half:$PATH" $bench plot "$work/a.json" -o "$work/e.svg"
 python bare 'exit 3'
 if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
@@ -167,20 +157,20 @@ if /usr/bin/python3 -c 'import matplotlib' 2>/dev/null; then
         -o "$work/b.svg"
     check "or there is no other" env PATH=/nonexistent $bench plot "$work/a.json" -o "$work/b.svg"
 else
-    fails 2 'there is no matplotlib; install the package python3-matplotlib .*pip install' \
+    expect 2 'there is no matplotlib; install the package python3-matplotlib .*pip install' \
         env PATH="$work/bare:$PATH" $bench --device cpu -i 1 --plot "$work/e.svg"
-    check "and nothing was measured" test "$(wc -l <"$work/said")" = 2
-    fails 1 'there is no python3' env PATH=/nonexistent $bench plot "$work/a.json" -o "$work/e.svg"
+    check "and nothing was measured" test "$(wc -l <"$work/out")" = 2
+    expect 1 'there is no python3' env PATH=/nonexistent $bench plot "$work/a.json" -o "$work/e.svg"
 fi
-fails 2 'none/e.svg: No such file' $bench plot "$work/a.json" -o "$work/none/e.svg"
-fails 2 'none/e.svg: No such file' $bench --device cpu -i 1 --plot "$work/none/e.svg"
-check "and nothing was measured" test "$(wc -l <"$work/said")" = 2
-fails 2 'e.jpg: a name that ends in .svg, .png or .pdf' $bench plot "$work/a.json" -o "$work/e.jpg"
-fails 2 '"cycle" is not a value of --figure (did you mean "cycles"?); known: gops, cycles, failed' \
+expect 2 'none/e.svg: No such file' $bench plot "$work/a.json" -o "$work/none/e.svg"
+expect 2 'none/e.svg: No such file' $bench --device cpu -i 1 --plot "$work/none/e.svg"
+check "and nothing was measured" test "$(wc -l <"$work/out")" = 2
+expect 2 'e.jpg: a name that ends in .svg, .png or .pdf' $bench plot "$work/a.json" -o "$work/e.jpg"
+expect 2 '"cycle" is not a value of --figure (did you mean "cycles"?); known: gops, cycles, failed' \
     $bench plot "$work/a.json" -o "$work/e.svg" --figure cycle
-fails 2 '-o FILE is missing, which names the chart' $bench plot "$work/a.json"
-fails 2 'exactly one file of results is needed, got [02]' $bench plot -o "$work/e.svg"
-fails 2 'a.csv: is not JSON' $bench plot "$work/a.csv" -o "$work/e.svg"
+expect 2 '-o FILE is missing, which names the chart' $bench plot "$work/a.json"
+expect 2 'exactly one file of results is needed, got [02]' $bench plot -o "$work/e.svg"
+expect 2 'a.csv: is not JSON' $bench plot "$work/a.csv" -o "$work/e.svg"
 check "the chart of before is still there" cmp "$work/a.svg" "$work/e.svg"
 
 # ---- the pictures of doc/ are those of doc/results ----

@@ -4,26 +4,9 @@
 set -u
 unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_DEVICE_ALLOCATOR
 unset SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
-failed=0
-out=$(mktemp) || exit 1
-trap 'rm -f "$out"' EXIT
-
-# expect STATUS TEXT COMMAND...: its exit status, and a regular expression that its output matches
-expect() {
-    status=$1
-    text=$2
-    shift 2
-    "$@" >"$out" 2>&1 </dev/null
-    got=$?
-    if [ $got = "$status" ] && grep -q -- "$text" "$out"; then
-        echo "PASS $*"
-    else
-        echo "FAIL $*: status $got, not $status, or nothing like \"$text\" in:"
-        head -5 "$out"
-        failed=1
-    fi
-}
-
+# shellcheck source=tests/build/checks.sh
+. "$top_srcdir/tests/build/checks.sh"
+out=$work/out
 info=./shpool-info
 bench=./shpool-bench
 expect 0 '^usage' $info --help
