@@ -33,15 +33,13 @@ typedef struct bench_column {
     const char *name;    /* in CSV and JSON */
     bench_kind  kind;    /* BENCH_INT and BENCH_REAL: negative is none */
     size_t      offset;
-    size_t      bytes;
     const char *heading; /* in the table; NULL: not there */
     int         width;   /* negative: flush left; 0: the note, at the end */
     const char *format;  /* of a BENCH_REAL in the table */
 } bench_column;
 
-/** For lists of columns: of a member of a type, where it is. */
-#define BENCH_AT(_type, _member) offsetof(_type, _member), sizeof(((_type *)NULL)->_member)
-#define BENCH_LAST {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL} /* ends them */
+#define BENCH_AT(_type, _member) offsetof(_type, _member)
+#define BENCH_LAST {NULL, BENCH_TEXT, 0, NULL, 0, NULL} /* ends a list of columns */
 
 /** The member of a record as text, with all digits that count; empty: none. */
 void bench_cell(const bench_column *column, const void *record, char *text, size_t bytes);

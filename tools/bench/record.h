@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench block: the members of a result, in memory or from a file. */
+/* shpool-bench block: the members of a result. */
 #ifndef SHPOOL_BENCH_RECORD_H
 #define SHPOOL_BENCH_RECORD_H
 
