@@ -32,14 +32,14 @@ sources_of() { # NAME
         tools/bench/places.c "$tools" ;;
     options) echo tests/tools/fuzz_options_stubs.c tools/bench/block/options.c \
         tools/bench/compare.c tools/bench/list.c tools/bench/loadstore/loadstore.c \
-        tools/bench/memory/memory.c tools/bench/names.c tools/bench/options.c \
+        tools/bench/memory/memory.c tools/bench/names.c \
         tools/bench/plot.c tools/bench/trace/map.c tools/bench/trace/replay.c \
         tools/message.c tools/options.c ;;
     trace) echo tools/bench/trace/file.c tools/bench/trace/life.c tools/bench/places.c "$tools" ;;
     esac
 }
 wraps_of() { # NAME
-    [ "$1" != options ] || echo -Wl,--wrap=bench_parse -Wl,--wrap=bench_picture_check
+    [ "$1" != options ] || echo -Wl,--wrap=tool_parse -Wl,--wrap=bench_picture_check
 }
 program_of() { # NAME: tests/ROOM/fuzz_NAME, of the build
     echo "$top_builddir"/tests/*/"fuzz_$1"

@@ -166,7 +166,7 @@ expect 2 'none/e.svg: No such file' $bench plot "$work/a.json" -o "$work/none/e.
 expect 2 'none/e.svg: No such file' $bench --device cpu -i 1 --plot "$work/none/e.svg"
 check "and nothing was measured" test "$(wc -l <"$work/out")" = 2
 expect 2 'e.jpg: a name that ends in .svg, .png or .pdf' $bench plot "$work/a.json" -o "$work/e.jpg"
-expect 2 '"cycle" is not a value of --figure (did you mean "cycles"?); known: gops, cycles, failed' \
+expect 2 '"cycle" is not a value of --figure (did you mean "cycles"?); known: gops, cycles, fail' \
     $bench plot "$work/a.json" -o "$work/e.svg" --figure cycle
 expect 2 '-o FILE is missing, which names the chart' $bench plot "$work/a.json"
 expect 2 'exactly one file of results is needed, got [02]' $bench plot -o "$work/e.svg"

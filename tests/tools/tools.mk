@@ -18,9 +18,9 @@ tests_tools_fuzz_options_SOURCES = tests/tools/fuzz_options.c $(shpool_fuzz_main
 	tests/tools/fuzz_options_stubs.c \
 	tools/bench/block/options.c tools/bench/compare.c tools/bench/list.c \
 	tools/bench/loadstore/loadstore.c tools/bench/memory/memory.c tools/bench/names.c \
-	tools/bench/options.c tools/bench/plot.c tools/bench/trace/map.c \
+	tools/bench/plot.c tools/bench/trace/map.c \
 	tools/bench/trace/replay.c tools/message.c tools/options.c
-tests_tools_fuzz_options_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=bench_parse \
+tests_tools_fuzz_options_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=tool_parse \
 	-Wl,--wrap=bench_picture_check
 tests_tools_fuzz_options_LDADD   = $(LDADD) $(LIBM)
 tests_tools_fuzz_trace_SOURCES = tests/tools/fuzz_trace.c $(shpool_fuzz_main) \
@@ -41,7 +41,6 @@ tests_tools_test_bench_gpu_SOURCES = \
 	tools/bench/memory/memory.c \
 	tools/bench/memory/replay.c \
 	tools/bench/names.c \
-	tools/bench/options.c \
 	tools/bench/places.c \
 	tools/bench/record.c \
 	$(shpool_tool_sources)
@@ -67,7 +66,6 @@ tests_tools_test_tool_faults_SOURCES = \
 	tools/bench/list.c \
 	tools/bench/names.c \
 	tools/bench/no_cuda.c \
-	tools/bench/options.c \
 	tools/bench/picture.c \
 	tools/bench/places.c \
 	tools/bench/plot.c \

@@ -11,8 +11,6 @@ shpool_bench_SOURCES = \
 	tools/bench/list.h \
 	tools/bench/names.c \
 	tools/bench/names.h \
-	tools/bench/options.c \
-	tools/bench/options.h \
 	tools/bench/picture.c \
 	tools/bench/picture.h \
 	tools/bench/places.c \

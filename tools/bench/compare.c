@@ -7,7 +7,7 @@
 
 #include "list.h"
 #include "names.h"
-#include "options.h"
+#include "tools/options.h"
 #include "results.h"
 #include "tools/message.h"
 
@@ -20,23 +20,23 @@ typedef struct compare_options {
 } compare_options;
 
 #define AT(_member) offsetof(compare_options, _member)
-static const bench_option options[] = {
+static const tool_row options[] = {
     {"--noise PERCENT", bench_decimal, AT(noise), 0.0, 1000.0, NULL,
      "smallest difference that is reported [5]"},
     {"--fail-on RATIO", bench_decimal, AT(fail_on), 1.0, MOST_RATIO, NULL,
      "exit with status 1 if a row takes RATIO times as long (1.1, for\n"
      "example), fails, refuses more requests, has a lower utilisation\n"
      "(ramp, aging), or is missing in B"},
-    {"--changed", bench_flag, AT(changed), 1, 1, NULL, "print only the rows that differ"},
-    BENCH_LINE("  --help"),
-    BENCH_OPTIONS_END};
+    {"--changed", tool_flag, AT(changed), 1, 1, NULL, "print only the rows that differ"},
+    TOOL_LINE("  --help"),
+    TOOL_ROWS_END};
 
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench compare [options] A.json B.json\n"
           "Compares two files of shpool-bench --json=FILE, of before (A) and after (B) a change,\n"
           "and reports differences that exceed the noise.\n", to);
-    bench_options_print(to, options, 21);
+    tool_rows_print(to, options, 21);
     fputs("A difference is reported if it exceeds --noise and 3 sigma of the samples of both\n"
           "files (by the median absolute deviation), and if neither median lies among the\n"
           "samples of the other.\n"
@@ -56,14 +56,15 @@ static int check_files(int argc, char **argv, void *into)
     return 0;
 }
 
-static const bench_parser parser = {"shpool-bench compare", options, usage, check_files};
+static const tool_parser parser = {"shpool-bench compare", "shpool-bench", options, usage,
+                                   check_files};
 
 int bench_compare(int argc, char **argv)
 {
     compare_options asked = {5.0, 0.0, 0};
     char            noise[32];
     char            fail_on[32];
-    int             status = bench_parse(&parser, argc, argv, &asked);
+    int             status = tool_parse(&parser, argc, argv, &asked);
 
     if (status != 0) {
         return status - 1;

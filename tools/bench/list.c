@@ -13,70 +13,31 @@
 
 #define WHAT_BYTES (TOOL_OPTION_BYTES + 32)
 
-int bench_flag(const bench_option *option, const char *typed, void *field)
+int bench_output(const tool_given *given, void *field)
 {
-    (void)typed;
-    *(int *)field = (int)option->low;
-    return 0;
-}
-
-int bench_text(const bench_option *option, const char *typed, void *field)
-{
-    (void)option;
-    (void)typed;
-    *(const char **)field = optarg;
-    return 0;
-}
-
-int bench_file(const bench_option *option, const char *typed, void *field)
-{
-    (void)bench_text(option, typed, field);
-    return tool_no_name("shpool-bench", typed, optarg);
-}
-
-int bench_output(const bench_option *option, const char *typed, void *field)
-{
-    if (optarg != NULL) {
-        return bench_file(option, typed, field);
+    if (given->value != NULL) {
+        return tool_file(given, field);
     }
     *(const char **)field = "-";
     return 0;
 }
 
-static int number(const bench_option *option, const char *typed, const char *hint, uint32_t *value)
+int bench_bytes(const tool_given *given, void *field)
 {
-    uint64_t n;
-
-    if (!shpool_spec_number(optarg, 1, &n) || ((double)n < option->low) ||
-        ((double)n > option->high)) {
-        tool_say("shpool-bench: %s %s: a number from %.0f to %.0f is needed%s\n", typed, optarg,
-                 option->low, option->high, hint);
-        return -1;
-    }
-    *value = (uint32_t)n;
-    return 0;
+    return tool_number_hint(given, field, "; it may end in K, M or G");
 }
 
-int bench_number(const bench_option *option, const char *typed, void *field)
-{
-    return number(option, typed, "", field);
-}
-
-int bench_bytes(const bench_option *option, const char *typed, void *field)
-{
-    return number(option, typed, "; it may end in K, M or G", field);
-}
-
-int bench_decimal(const bench_option *option, const char *typed, void *field)
+int bench_decimal(const tool_given *given, void *field)
 {
     double *value = field;
     char   *end;
 
-    *value = strtod(optarg, &end);
-    if ((end == optarg) || (*end != '\0') || !(*value >= option->low) ||
-        !(*value <= option->high)) {
-        tool_say("shpool-bench: %s %s: a number from %g to %g is needed\n", typed, optarg,
-                 option->low, option->high);
+    *value = strtod(given->value, &end);
+    if ((end == given->value) || (*end != '\0') || !(*value >= given->row->low) ||
+        !(*value <= given->row->high)) {
+        tool_say("shpool-bench: %s %s: a number from %g to %g is needed\n", given->typed,
+                 given->value,
+                 given->row->low, given->row->high);
         return -1;
     }
     return 0;
@@ -171,11 +132,11 @@ static const char *add_piece(char *piece, uint32_t low, uint32_t high, bench_lis
     return NULL;
 }
 
-int bench_numbers(const bench_option *option, const char *typed, void *field)
+int bench_numbers(const tool_given *given, void *field)
 {
-    const uint32_t low   = (uint32_t)option->low;
-    const uint32_t high  = (uint32_t)option->high;
-    const char    *at    = optarg;
+    const uint32_t low   = (uint32_t)given->row->low;
+    const uint32_t high  = (uint32_t)given->row->high;
+    const char    *at    = given->value;
     const char    *wrong = NULL;
     char           piece[64];
 
@@ -186,7 +147,8 @@ int bench_numbers(const bench_option *option, const char *typed, void *field)
         return 0;
     }
     tool_say("shpool-bench: %s %s: %s%snumbers from %u to %u are needed, at most %d of "
-             "them: 32,64 or 128-1024 (doubles) or 100-400:100 (steps)%s\n", typed, optarg,
+             "them: 32,64 or 128-1024 (doubles) or 100-400:100 (steps)%s\n", given->typed,
+             given->value,
              (wrong != NULL) ? wrong : "", ((wrong != NULL) && (wrong[0] != '\0')) ? "; " : "",
              (unsigned)low, (unsigned)high, BENCH_LIST,
              (high > 1024) ? "; they may end in K, M or G" : "");
@@ -218,43 +180,44 @@ static int refuse(const char *typed, const char *name, const char *const *known)
     return -1;
 }
 
-int bench_choices(const bench_option *option, const char *typed, void *field)
+int bench_choices(const tool_given *given, void *field)
 {
     const char *names[BENCH_LIST + 2] = {NULL};
-    const char *at    = optarg;
-    const char *name  = optarg;
+    const char *at    = given->value;
+    const char *name  = given->value;
     int         found = 1;
     char        piece[64];
     size_t      count = 0;
 
     while (found && (next_piece(&at, piece, sizeof(piece)) != NULL)) {
-        found = add_choice(piece, option->names, field);
+        found = add_choice(piece, given->row->names, field);
     }
     if (found && (at == NULL)) {
         return 0;
     }
     name = found ? at : piece;
     if (name[0] == '\0') {
-        tool_say("shpool-bench: %s %s: a name is empty; one comma separates two names\n", typed,
-                 optarg);
+        tool_say("shpool-bench: %s %s: a name is empty; one comma separates two names\n",
+                 given->typed,
+                 given->value);
         return -1;
     }
-    for (; (option->names[count] != NULL) && (count < BENCH_LIST); count++) {
-        names[count] = option->names[count];
+    for (; (given->row->names[count] != NULL) && (count < BENCH_LIST); count++) {
+        names[count] = given->row->names[count];
     }
     names[count] = "all";
-    return refuse(typed, name, names);
+    return refuse(given->typed, name, names);
 }
 
-int bench_choice(const bench_option *option, const char *typed, void *field)
+int bench_choice(const tool_given *given, void *field)
 {
-    for (int i = 0; option->names[i] != NULL; i++) {
-        if (strcmp(optarg, option->names[i]) == 0) {
+    for (int i = 0; given->row->names[i] != NULL; i++) {
+        if (strcmp(given->value, given->row->names[i]) == 0) {
             *(int *)field = i;
             return 0;
         }
     }
-    return refuse(typed, optarg, option->names);
+    return refuse(given->typed, given->value, given->row->names);
 }
 
 int bench_name_add(bench_names *names, const char *typed, const char *name)
@@ -272,8 +235,7 @@ int bench_name_add(bench_names *names, const char *typed, const char *name)
     return 0;
 }
 
-int bench_name(const bench_option *option, const char *typed, void *field)
+int bench_name(const tool_given *given, void *field)
 {
-    (void)option;
-    return bench_name_add(field, typed, optarg);
+    return bench_name_add(field, given->typed, given->value);
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "options.h"
+#include "tools/options.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -31,26 +31,20 @@ int bench_list_has(const bench_list *list, uint32_t value);
 /** A value that the list already has keeps its place.  -1: the list is full. */
 int bench_list_add(bench_list *list, uint32_t value);
 
-/* ---- values of options: bench_option's take ---- */
+/* ---- values of options ---- */
 
-typedef int bench_taker(const bench_option *option, const char *typed, void *field);
-
-bench_taker bench_flag;     /* int: the option's `low` */
-bench_taker bench_text;     /* const char * */
-bench_taker bench_file;     /* const char *: not empty */
-bench_taker bench_output;   /* likewise; "-" if there is no value */
-bench_taker bench_number;   /* uint32_t, optionally followed by K, M or G */
-bench_taker bench_bytes;    /* the same; the message says that K, M and G are allowed */
-bench_taker bench_decimal;  /* double, with a point or without */
-bench_taker bench_choice;   /* int: the index of one of the names */
-bench_taker bench_choices;  /* bench_list of such; `all` selects all */
-bench_taker bench_name;     /* bench_names: one more */
+tool_taker bench_output;  /* const char *: a file; "-" if there is no value */
+tool_taker bench_bytes;   /* tool_number; the message says that K, M and G are allowed */
+tool_taker bench_decimal; /* double, with a point or without */
+tool_taker bench_choice;  /* int: the index of one of the names */
+tool_taker bench_choices; /* bench_list of such; `all` selects all */
+tool_taker bench_name;    /* bench_names: one more */
 
 /**
  * bench_list: `32,64,128-1024` (a range doubles) or `100-400:100` (it adds 100).  They are appended
  * to the list; existing ones keep their places.
  */
-bench_taker bench_numbers;
+tool_taker bench_numbers;
 
 /** Suffix of a noun after `count`. */
 static inline const char *bench_s(unsigned long long count)

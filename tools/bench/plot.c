@@ -7,7 +7,7 @@
 
 #include "list.h"
 #include "names.h"
-#include "options.h"
+#include "tools/options.h"
 #include "picture.h"
 #include "python.h"
 #include "results.h"
@@ -22,20 +22,20 @@ typedef struct request {
 } request;
 
 #define AT(_member) offsetof(request, _member)
-static const bench_option options[] = {
-    {"-o, --output FILE", bench_file, AT(output), 0, 0, NULL,
+static const tool_row options[] = {
+    {"-o, --output FILE", tool_file, AT(output), 0, 0, NULL,
      "file of the chart; its name ends in .svg, .png or .pdf"},
     {"--figure NAME", bench_choice, AT(figure), 0, 0, figures,
      "figure on the y axis: gops, cycles or failed; ramp and aging\n"
      "show utilisation [gops]"},
-    BENCH_LINE("  --help"),
-    BENCH_OPTIONS_END};
+    TOOL_LINE("  --help"),
+    TOOL_ROWS_END};
 
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench plot RESULTS.json -o FILE\n"
           "Draws a chart of a file of shpool-bench --json=RESULTS.json, of any machine.\n", to);
-    bench_options_print(to, options, 22);
+    tool_rows_print(to, options, 22);
     fputs("Python draws with matplotlib (Debian's python3-matplotlib).\n"
           "Exit status: 0; 1: it cannot be drawn; 2: usage, or a file cannot be read\n", to);
 }
@@ -57,13 +57,14 @@ static int check_words(int argc, char **argv, void *into)
     return 0;
 }
 
-static const bench_parser parser = {"shpool-bench plot", options, usage, check_words};
+static const tool_parser parser = {"shpool-bench plot", "shpool-bench", options, usage,
+                                   check_words};
 
 int bench_plot(int argc, char **argv)
 {
     request asked = {NULL, 0};
     FILE   *data;
-    int     status = bench_parse(&parser, argc, argv, &asked);
+    int     status = tool_parse(&parser, argc, argv, &asked);
 
     if (status != 0) {
         return status - 1;

@@ -5,6 +5,7 @@ shpool_coalesce_SOURCES = \
 	tools/coalesce/json.c \
 	tools/coalesce/lint.c \
 	tools/coalesce/nvcc.c \
+	tools/coalesce/options.c \
 	tools/coalesce/tool.h \
 	$(shpool_tool_sources)
 # how LLVM IR is read, or that it is not

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "lib/internal.h"
-#include "tools/bench/options.h"
+#include "tools/options.h"
 #include "tools/bench/picture.h"
 #include "block.h"
 #include "workload.h"
@@ -14,22 +14,21 @@
 
 #define MOST_BYTES SHPOOL_MAX_SHARED
 
-static int take_allocator(const bench_option *option, const char *typed, void *field)
+static int take_allocator(const tool_given *given, void *field)
 {
-    const char *spec = (strcmp(optarg, "own_slot") == 0) ? BENCH_OWN_SLOT : optarg;
+    const char *spec = (strcmp(given->value, "own_slot") == 0) ? BENCH_OWN_SLOT : given->value;
 
-    (void)option;
-    return bench_name_add(field, typed, spec);
+    return bench_name_add(field, given->typed, spec);
 }
 
-static int take_picture(const bench_option *option, const char *typed, void *field)
+static int take_picture(const tool_given *given, void *field)
 {
-    return bench_file(option, typed, field) || bench_picture_check(optarg);
+    return tool_file(given, field) || bench_picture_check(given->value);
 }
 
 #define AT(_member) offsetof(bench_options, _member)
-static const bench_option option_rows[] = {
-    BENCH_LINE("What is measured:"),
+static const tool_row option_rows[] = {
+    TOOL_LINE("What is measured:"),
     {"--device cpu|cuda", bench_choice, AT(device), 0, 0, bench_device_names,
      "device to run on [cuda if there is a GPU, else cpu]"},
     {"--allocator SPEC|all", take_allocator, AT(allocators), 0, 0, NULL,
@@ -48,7 +47,7 @@ static const bench_option option_rows[] = {
     {"--threads-per-pool LIST", bench_numbers, AT(threads_per_pool), 0, SHPOOL_MAX_THREADS, NULL,
      "threads that share a pool, for allocators of scope group;\n"
      "0: the allocator's choice [0]"},
-    BENCH_LINE("For the workload objects:"),
+    TOOL_LINE("For the workload objects:"),
     {"--scope LIST|all", bench_choices, AT(scopes), 0, 0, bench_scope_names,
      "threads that request an object together, as below [warp]"},
     {"--median LIST", bench_numbers, AT(medians), BENCH_LEAST_OBJECT, MOST_BYTES, NULL,
@@ -57,18 +56,18 @@ static const bench_option option_rows[] = {
      "sigma of the sizes, which are lognormal [0.8]"},
     {"--touch LIST", bench_numbers, AT(touched), 0, 1, NULL,
      "1: the threads write and read all bytes; 0: none [1]"},
-    BENCH_LINE("  --allocator own_slot    the baseline: a fixed slot of the pool for each"),
-    BENCH_LINE("How it is measured:"),
-    {"-i, --iterations N", bench_number, AT(iterations), 1, 100000000, NULL,
+    TOOL_LINE("  --allocator own_slot    the baseline: a fixed slot of the pool for each"),
+    TOOL_LINE("How it is measured:"),
+    {"-i, --iterations N", tool_number, AT(iterations), 1, 100000000, NULL,
      "iterations of each thread [1000; cpu: 100]"},
-    {"-s, --seed N", bench_number, AT(seed), 0, 0xffffffffu, NULL,
+    {"-s, --seed N", tool_number, AT(seed), 0, 0xffffffffu, NULL,
      "the same seed gives the same operations [1]"},
-    {"--repeats N", bench_number, AT(repeats), 1, BENCH_REPEATS, NULL,
+    {"--repeats N", tool_number, AT(repeats), 1, BENCH_REPEATS, NULL,
      "launches, 1 to 101; their median is shown [7]"},
-    {"--spin-up MS", bench_number, AT(spin_ms), 0, 10000, NULL,
+    {"--spin-up MS", tool_number, AT(spin_ms), 0, 10000, NULL,
      "GPU: warm-up before each measurement, so that the clocks\n"
      "ramp up [100]"},
-    BENCH_LINE("Output:"),
+    TOOL_LINE("Output:"),
     {"--json[=FILE]", bench_output, AT(json), 0, 0, NULL,
      "write the results as JSON, for plot and compare; without\n"
      "FILE to standard output, instead of the table"},
@@ -77,8 +76,8 @@ static const bench_option option_rows[] = {
     {"--plot FILE", take_picture, AT(plot), 0, 0, NULL,
      "draw a chart, by Python with matplotlib; the name ends in\n"
      ".svg, .png or .pdf"},
-    BENCH_LINE("  --help, --version"),
-    BENCH_OPTIONS_END};
+    TOOL_LINE("  --help, --version"),
+    TOOL_ROWS_END};
 
 static void usage(FILE *to)
 {
@@ -86,7 +85,7 @@ static void usage(FILE *to)
     bench_commands(to);
     fputs("A LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps); all combinations are\n"
           "measured.  An option that is given several times adds its values to the list.\n", to);
-    bench_options_print(to, option_rows, 26);
+    tool_rows_print(to, option_rows, 26);
     fputs("Ctrl-C ends the run and prints the rows so far.  A terminal shows the progress.\n"
           "Workloads:\n", to);
     for (size_t i = 0; i < BENCH_COUNT; i++) {
@@ -155,7 +154,7 @@ static int conflicts(int argc, char **argv, void *options)
     return skips_asked(o);
 }
 
-static const bench_parser parser = {"shpool-bench", option_rows, usage, conflicts};
+static const tool_parser parser = {"shpool-bench", "shpool-bench", option_rows, usage, conflicts};
 
 int bench_options_parse(int argc, char **argv, bench_options *options)
 {
@@ -166,7 +165,7 @@ int bench_options_parse(int argc, char **argv, bench_options *options)
     options->sigma   = 0.8;
     options->spin_ms = 100;
     options->blocks  = 2;
-    return bench_parse(&parser, argc, argv, options);
+    return tool_parse(&parser, argc, argv, options);
 }
 
 /* ---- the rest, once the device is known ---- */

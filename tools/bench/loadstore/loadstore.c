@@ -8,7 +8,7 @@
 #include "lib/internal.h"
 #include "tools/bench/gpu.h"
 #include "tools/bench/names.h"
-#include "tools/bench/options.h"
+#include "tools/options.h"
 #include "tools/message.h"
 #include "loadstore.h"
 
@@ -41,31 +41,30 @@ typedef struct request {
 } request;
 
 /* Sizes of elements: only powers of two have kernels, whichever shapes are compiled in. */
-static int read_types(const bench_option *option, const char *typed, void *field)
+static int read_types(const tool_given *given, void *field)
 {
     const bench_list *list = field;
 
-    if (bench_numbers(option, typed, field) != 0) {
+    if (bench_numbers(given, field) != 0) {
         return -1;
     }
     for (size_t i = 0; i < list->count; i++) {
         if ((list->value[i] & (list->value[i] - 1)) != 0) {
             tool_say("shpool-bench: --type-bytes %s: elements have 1, 2, 4, 8 or 16 bytes, "
-                     "not %u\n", optarg, (unsigned)list->value[i]);
+                     "not %u\n", given->value, (unsigned)list->value[i]);
             return -1;
         }
     }
     return 0;
 }
 
-static int read_size(const bench_option *option, const char *typed, void *field)
+static int read_size(const tool_given *given, void *field)
 {
     uint64_t n = 0;
 
-    (void)option;
-    if (!shpool_spec_number(optarg, 1, &n) || (n < 1u << 20) || (n > 1ull << 40)) {
+    if (!shpool_spec_number(given->value, 1, &n) || (n < 1u << 20) || (n > 1ull << 40)) {
         tool_say("shpool-bench: %s %s: a number from 1M to 1024G is needed; it may end "
-                 "in K, M or G\n", typed, optarg);
+                 "in K, M or G\n", given->typed, given->value);
         return -1;
     }
     *(unsigned long long *)field = n / 16 * 16;
@@ -73,34 +72,34 @@ static int read_size(const bench_option *option, const char *typed, void *field)
 }
 
 #define AT(_member) offsetof(request, _member)
-static const bench_option option_rows[] = {
+static const tool_row option_rows[] = {
     {"--type-bytes LIST", read_types, AT(options.type_bytes), 1, 16, NULL,
      "sizes of an element: 1, 2, 4, 8, 16 [all]"},
     {"--threads LIST", bench_numbers, AT(options.threads), 1, 1024, NULL,
      "threads of a block, NT [all that were compiled in]"},
     {"--values LIST", bench_numbers, AT(options.values), 1, 32, NULL,
      "values of a thread, VT [all that were compiled in]"},
-    {"--function PART", bench_text, AT(options.function), 0, 0, NULL,
+    {"--function PART", tool_text, AT(options.function), 0, 0, NULL,
      "measure only functions whose name contains PART, and CUB's"},
     {"--bytes B[K|M|G]", read_size, AT(options.bytes), 0, 0, NULL,
      "bytes of the input, and of the output [1G]"},
-    {"--repeats N", bench_number, AT(options.repeats), 9, 10000, NULL,
+    {"--repeats N", tool_number, AT(options.repeats), 9, 10000, NULL,
      "launches, at least 9; their median is shown [9]"},
-    {"--waves N", bench_number, AT(options.waves), 0, 1000000, NULL,
+    {"--waves N", tool_number, AT(options.waves), 0, 1000000, NULL,
      "blocks of a grid, as a multiple of the blocks that the GPU runs\n"
      "at a time; 0: a block for each tile [0]"},
-    {"--csv", bench_flag, AT(format), OUTPUT_CSV, 0, NULL, NULL},
-    {"--json", bench_flag, AT(format), OUTPUT_JSON, 0, NULL, NULL},
-    BENCH_LINE("  --csv, --json       print CSV or JSON instead of the table"),
-    BENCH_LINE("  --help"),
-    BENCH_OPTIONS_END};
+    {"--csv", tool_flag, AT(format), OUTPUT_CSV, 0, NULL, NULL},
+    {"--json", tool_flag, AT(format), OUTPUT_JSON, 0, NULL, NULL},
+    TOOL_LINE("  --csv, --json       print CSV or JSON instead of the table"),
+    TOOL_LINE("  --help"),
+    TOOL_ROWS_END};
 
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench loadstore [options]\n"
           "A LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps).  An option that is\n"
           "given twice adds its values to the list.\n", to);
-    bench_options_print(to, option_rows, 22);
+    tool_rows_print(to, option_rows, 22);
     fputs("The output says where and how it was measured.  GB/s are 10^9 bytes a second: bytes\n"
           "read and written for copies, bytes read for loads; the column counts says which.\n"
           "The column copy % compares with a device-to-device cudaMemcpyAsync, bytes read and\n"
@@ -119,7 +118,8 @@ static int check_words(int argc, char **argv, void *into)
     return 0;
 }
 
-static const bench_parser parser = {"shpool-bench loadstore", option_rows, usage, check_words};
+static const tool_parser parser = {"shpool-bench loadstore", "shpool-bench", option_rows, usage,
+                                   check_words};
 
 /* Whether the two lists have a value in common. */
 static int meet(const bench_list *wanted, const bench_list *there)
@@ -279,7 +279,7 @@ int bench_loadstore(int argc, char **argv)
     memset(&out, 0, sizeof(out));
     bench_command_write("shpool-bench loadstore", argc, argv, origin.command,
                         sizeof(origin.command)); /* before getopt_long() moves its words */
-    stop = bench_parse(&parser, argc, argv, &asked);
+    stop = tool_parse(&parser, argc, argv, &asked);
     if (stop != 0) {
         return stop - 1;
     }

@@ -9,7 +9,7 @@
 #include "tools/bench/facts.h"
 #include "tools/bench/list.h"
 #include "tools/bench/names.h"
-#include "tools/bench/options.h"
+#include "tools/options.h"
 #include "tools/message.h"
 #include "memory.h"
 
@@ -51,41 +51,40 @@ typedef struct request {
     bench_names specs;
 } request;
 
-static int read_limit(const bench_option *option, const char *typed, void *limit)
+static int read_limit(const tool_given *given, void *limit)
 {
-    (void)option;
-    if (!shpool_spec_number(optarg, 1, limit) || (*(uint64_t *)limit == 0)) {
+    if (!shpool_spec_number(given->value, 1, limit) || (*(uint64_t *)limit == 0)) {
         tool_say("shpool-bench: %s %s: a number of bytes from 1 is needed; it may end in K, M or "
-                 "G\n", typed, optarg);
+                 "G\n", given->typed, given->value);
         return -1;
     }
     return 0;
 }
 
 #define AT(_member) offsetof(request, _member)
-static const bench_option option_rows[] = {
+static const tool_row option_rows[] = {
     {"--allocator SPEC", bench_name, AT(specs), 0, 0, NULL,
      "device allocator to measure; may be given several times [all\n"
      "bases].  async is cudaMallocAsync, simple is cudaMalloc, and cub\n"
      "is CUB's caching allocator, in builds with CUDA"},
-    {"--replay FILE", bench_text, AT(options.replay), 0, 0, NULL,
+    {"--replay FILE", tool_text, AT(options.replay), 0, 0, NULL,
      "replay a log of the layer log, or of RMM, not the questions"},
     {"--limit BYTES", read_limit, AT(options.limit), 0, 0, NULL,
      "limit on live bytes of the replay, such as 8G [no limit]"},
-    {"--device N", bench_number, AT(options.device), 0, 63, NULL, "ordinal of the GPU [0]"},
-    {"--repeats N", bench_number, AT(options.repeats), 1, 10000, NULL,
+    {"--device N", tool_number, AT(options.device), 0, 63, NULL, "ordinal of the GPU [0]"},
+    {"--repeats N", tool_number, AT(options.repeats), 1, 10000, NULL,
      "repeats of a measurement; their median is shown [9]"},
-    {"--pairs N", bench_number, AT(options.pairs), 1, 100000000, NULL,
+    {"--pairs N", tool_number, AT(options.pairs), 1, 100000000, NULL,
      "pairs of malloc and free in a repeat [100000]"},
-    {"--threads N", bench_number, AT(options.threads), 1, 64, NULL,
+    {"--threads N", tool_number, AT(options.threads), 1, 64, NULL,
      "largest number of host threads for the question threads [16]"},
-    BENCH_LINE("  --help"),
-    BENCH_OPTIONS_END};
+    TOOL_LINE("  --help"),
+    TOOL_ROWS_END};
 
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench memory [options] [QUESTION...]\n", to);
-    bench_options_print(to, option_rows, 21);
+    tool_rows_print(to, option_rows, 21);
     fputs("Questions, which choose what is measured [all]:\n", to);
     for (size_t i = 0; i < QUESTIONS; i++) {
         fprintf(to, "  %-8s %s\n", questions[i].name, questions[i].text);
@@ -122,7 +121,8 @@ static int check_questions(int argc, char **argv, void *into)
     return bad;
 }
 
-static const bench_parser parser = {"shpool-bench memory", option_rows, usage, check_questions};
+static const tool_parser parser = {"shpool-bench memory", "shpool-bench", option_rows, usage,
+                                   check_questions};
 
 static int wanted(int argc, char **argv, const char *name)
 {
@@ -146,7 +146,7 @@ int bench_memory(int argc, char **argv)
 
     bench_command_write("shpool-bench memory", argc, argv, origin.command,
                         sizeof(origin.command)); /* before getopt_long() moves its words */
-    stop = bench_parse(&parser, argc, argv, &r);
+    stop = tool_parse(&parser, argc, argv, &r);
     if (stop != 0) {
         return stop - 1;
     }

@@ -10,7 +10,7 @@
 
 #include "tools/bench/list.h"
 #include "tools/bench/names.h"
-#include "tools/bench/options.h"
+#include "tools/options.h"
 #include "tools/bench/picture.h"
 #include "tools/bench/python.h"
 #include "file.h"
@@ -29,19 +29,19 @@ typedef struct options {
 static const char *const colors[] = { "thread", "size", NULL };
 
 #define AT(_member) offsetof(options, _member)
-static const bench_option option_rows[] = {
-    {"--svg FILE", bench_file, AT(svg), 0, 0, NULL, "file of the picture; its name ends in .svg"},
-    {"--block N", bench_number, AT(block), 0, TRACE_NONE - 1, NULL,
+static const tool_row option_rows[] = {
+    {"--svg FILE", tool_file, AT(svg), 0, 0, NULL, "file of the picture; its name ends in .svg"},
+    {"--block N", tool_number, AT(block), 0, TRACE_NONE - 1, NULL,
      "rank of the block in the grid [the first one in the trace]"},
-    {"--run N", bench_number, AT(run), 1, TRACE_NONE - 1, NULL,
+    {"--run N", tool_number, AT(run), 1, TRACE_NONE - 1, NULL,
      "number of its run: a launch, or an shpool_init() in it [1]"},
-    {"--from N", bench_number, AT(from), 0, TRACE_NONE - 1, NULL, NULL},
-    {"--to N", bench_number, AT(to), 1, TRACE_NONE - 1, NULL, NULL},
-    BENCH_LINE("  --from N, --to N   the picture starts at and ends before this operation [all]"),
+    {"--from N", tool_number, AT(from), 0, TRACE_NONE - 1, NULL, NULL},
+    {"--to N", tool_number, AT(to), 1, TRACE_NONE - 1, NULL, NULL},
+    TOOL_LINE("  --from N, --to N   the picture starts at and ends before this operation [all]"),
     {"--color thread|size", bench_choice, AT(color), 0, 0, colors,
-     "colours show the requesting thread, or the size [thread]"},
-    BENCH_LINE("  --help"),
-    BENCH_OPTIONS_END};
+     "  colours show the requesting thread, or the size [thread]"},
+    TOOL_LINE("  --help"),
+    TOOL_ROWS_END};
 
 static void usage(FILE *to)
 {
@@ -50,7 +50,7 @@ static void usage(FILE *to)
           "(doc/TRACE.md).  Operations go from left to right, addresses upwards.  Each\n"
           "allocation is a rectangle.  Each failed request is a line that names the\n"
           "allocations which blocked it.\n", to);
-    bench_options_print(to, option_rows, 21);
+    tool_rows_print(to, option_rows, 21);
     fputs("Python draws it with matplotlib (Debian's python3-matplotlib).\n"
           "Exit status: 0; 1: the trace cannot be read, or the picture not written; 2: usage\n",
           to);
@@ -100,7 +100,7 @@ static int check(int argc, char **argv, void *into)
     return 0;
 }
 
-static const bench_parser parser = { "shpool-bench map", option_rows, usage, check };
+static const tool_parser parser = { "shpool-bench map", "shpool-bench", option_rows, usage, check };
 
 /* The requested run; NULL, and stderr lists the existing ones. */
 static const trace_life *find_life(const options *o, const trace_file *trace)
@@ -207,7 +207,7 @@ int bench_map(int argc, char **argv)
     options o = { .block = TRACE_NONE, .run = 1, .to = TRACE_NONE };
     trace_file trace;
     char why[1024];
-    int stop = bench_parse(&parser, argc, argv, &o);
+    int stop = tool_parse(&parser, argc, argv, &o);
 
     if (stop != 0) {
         return stop - 1;

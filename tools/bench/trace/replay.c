@@ -11,7 +11,7 @@
 #include "tools/bench/gpu.h"
 #include "tools/bench/list.h"
 #include "tools/bench/names.h"
-#include "tools/bench/options.h"
+#include "tools/options.h"
 #include "tools/message.h"
 #include "file.h"
 #include "replay.h"
@@ -20,8 +20,8 @@
 #define MOST_ROWS 1024u
 
 #define AT(_member) offsetof(replay_options, _member)
-static const bench_option option_rows[] = {
-    {"--allocator SPEC|all", bench_text, AT(allocator), 0, 0, NULL,
+static const tool_row option_rows[] = {
+    {"--allocator SPEC|all", tool_text, AT(allocator), 0, 0, NULL,
      "allocator that replays the recording [all]"},
     {"--threads-per-pool LIST", bench_numbers, AT(threads_per_pool), 1, SHPOOL_MAX_THREADS, NULL,
      "threads that share a pool, for allocators of scope group\n"
@@ -30,17 +30,17 @@ static const bench_option option_rows[] = {
      "shared memory of all pools of a block [as recorded]"},
     {"--device cpu|cuda", bench_choice, AT(device), 0, 0, bench_device_names,
      "device to run on [cuda if there is a GPU, else cpu]"},
-    {"--arch sm_NN", bench_text, AT(arch), 0, 0, NULL,
+    {"--arch sm_NN", tool_text, AT(arch), 0, 0, NULL,
      "architecture for which blocks/SM is computed [sm_90]"},
-    BENCH_LINE("  --help"),
-    BENCH_OPTIONS_END};
+    TOOL_LINE("  --help"),
+    TOOL_ROWS_END};
 
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench replay [options] TRACE\n"
           "Replays the requests of a recorded kernel with other allocators, and ranks them.\n"
           "The key trace=TRACE of a spec records them (doc/TRACE.md).\n", to);
-    bench_options_print(to, option_rows, 27);
+    tool_rows_print(to, option_rows, 27);
     fputs("Columns:\n"
           "  failed     requests that failed with --bytes, in the recorded order\n"
           "  needs      least bytes of all pools with which no request fails in that order\n"
@@ -71,7 +71,8 @@ static int check_trace(int argc, char **argv, void *into)
     return 0;
 }
 
-static const bench_parser parser = { "shpool-bench replay", option_rows, usage, check_trace };
+static const tool_parser parser = {"shpool-bench replay", "shpool-bench", option_rows, usage,
+                                   check_trace};
 
 /* ---- measuring ---- */
 
@@ -301,7 +302,7 @@ int bench_replay(int argc, char **argv)
     shpool_arch arch;
     trace_file trace;
     char text[1024];
-    int stop = bench_parse(&parser, argc, argv, &o);
+    int stop = tool_parse(&parser, argc, argv, &o);
 
     if (stop != 0) {
         return stop - 1;
