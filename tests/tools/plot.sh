@@ -114,25 +114,13 @@ $bench --device cpu --allocator null --workload pairs -i 1 --repeats 1 --json="$
     >/dev/null
 # rows NAME ROWS PANELS: one row with other threads, bytes and threads_per_pool each time
 rows() {
-    awk -v rows="$2" -v panels="$3" '
-        /^    \{/ { on = 1 }
-        !on { print }
-        on { line[++n] = $0 }
-        /^    \}/ { exit }
-        END {
-            for (i = 0; i < rows; i++) {
-                for (k = 1; k <= n; k++) {
-                    text = line[k]
-                    if (text ~ /"threads":/) { text = "\"threads\": " 1 + i % 64 "," }
-                    if (text ~ /"payload_bytes":/) { text = "\"payload_bytes\": " 16 + i % 60 "," }
-                    if (text ~ /"threads_per_pool":/) {
-                        text = "\"threads_per_pool\": " i % panels ","
-                    }
-                    print text (k == n && i + 1 < rows ? "," : "")
-                }
-            }
-            print "]}"
-        }' "$work/one.json" >"$work/$1.json"
+    $python -c '
+import json, sys
+one, to, rows, panels = *sys.argv[1:3], *map(int, sys.argv[3:])
+results = json.load(open(one))
+results["rows"] = [{**results["rows"][0], "threads": 1 + i % 64, "payload_bytes": 16 + i % 60,
+                    "threads_per_pool": i % panels} for i in range(rows)]
+json.dump(results, open(to, "w"), indent=2)' "$work/one.json" "$work/$1.json" "$2" "$3"
 }
 draw() { $bench plot "$work/$1.json" -o "$work/$1.svg"; }
 compare() { $bench compare "$work/$1.json" "$work/$1.json" >"$work/compared"; }
