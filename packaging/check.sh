@@ -3,7 +3,7 @@
 # Checks the Debian packages, built in a copy of this tree as a user would, and Python's wheel:
 #
 #     sudo apt-get install build-essential devscripts debhelper lintian libcmocka-dev \
-#         libjansson-dev python3-venv
+#         python3-venv
 #     packaging/check.sh [FOLDER]
 #
 # Builds the packages, runs lintian on them, unpacks them into one folder, and compiles and runs a

@@ -109,7 +109,7 @@ shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesc
 	tests/device/test_train \
 	tests/loadstore/test_layout tests/loadstore/test_mgpu \
 	tests/pools/test_geometry tests/tools/fuzz_log tests/tools/fuzz_options \
-	tests/tools/fuzz_results tests/tools/fuzz_trace tests/tools/test_bench_memory)
+	tests/tools/fuzz_trace tests/tools/test_bench_memory)
 check-threads:
 	$(MAKE) $(AM_MAKEFLAGS) check bin_PROGRAMS= \
 	  check_PROGRAMS='$(filter-out $(shpool_unthreaded),$(shpool_sanitized_programs))' \
@@ -117,11 +117,10 @@ check-threads:
 .PHONY: check-sanitized check-threads
 
 # Line coverage of all tests; see build-aux/coverage.sh.  Left out: tests of other copies of the
-# sources, Python, which needs a shared library, and faults*.sh, in which gcov has no memory left.
+# sources, Python, which needs a shared library, and faults.sh, in which gcov has no memory left.
 coverage:
 	$(SHELL) $(top_srcdir)/build-aux/coverage.sh $(top_srcdir)
 print-coverage-tests:
 	@echo $(filter-out tests/build/% tests/pools/planted% tests/simt/planted% \
-	  tests/coalesce/planted.sh tests/python/% tests/tools/faults.sh \
-	  tests/tools/faults_more.sh,$(TESTS))
+	  tests/coalesce/planted.sh tests/python/% tests/tools/faults.sh,$(TESTS))
 .PHONY: coverage print-coverage-tests

@@ -1,44 +1,98 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
+/* JSON, written member by member, two blanks a level. */
 #include "config.h"
 
-#include <stdlib.h>
+#include <string.h>
 
+#include "lib/escape.h"
 #include "tools/json.h"
 
-#if HAVE_JANSSON
-
-#include <jansson.h>
-
-static int lost; /* jansson's hooks have no argument for it */
-
-static void *allocate(size_t bytes)
+static void put_line(const tool_json *json)
 {
-    void *ptr = malloc(bytes);
-
-    lost |= (ptr == NULL);
-    return ptr;
+    fprintf(json->to, "\n%*s", 2 * (int)json->depth, "");
 }
 
-void tool_json_watch(void)
+static void put_string(FILE *to, const char *text)
 {
-    lost = 0;
-    json_set_alloc_funcs(allocate, free);
+    static const char letters[] = "\b\f\n\r\t\"\\", escaped[] = "bfnrt\"\\";
+
+    fputc('"', to);
+    for (; *text != '\0'; text++) {
+        const char *letter = strchr(letters, *text);
+
+        if (letter != NULL) {
+            fprintf(to, "\\%c", escaped[letter - letters]);
+        } else if ((unsigned char)*text < 0x20) {
+            fprintf(to, "\\u%04X", (unsigned)*text);
+        } else {
+            fputc(*text, to);
+        }
+    }
+    fputc('"', to);
 }
 
-int tool_json_lost(void)
+/* What stands before a value. */
+static void begin(tool_json *json, const char *name)
 {
-    return lost;
+    if (json->depth > 0) {
+        fputs(json->open[json->depth - 1].holds ? "," : "", json->to);
+        json->open[json->depth - 1].holds = 1;
+        put_line(json);
+    }
+    if (name != NULL) {
+        put_string(json->to, name);
+        fputs(": ", json->to);
+    }
 }
 
-#else
-
-void tool_json_watch(void)
+void tool_json_open(tool_json *json, const char *name, char bracket)
 {
+    begin(json, name);
+    fputc(bracket, json->to);
+    json->open[json->depth].end   = (bracket == '[') ? ']' : '}';
+    json->open[json->depth].holds = 0;
+    json->depth++;
 }
 
-int tool_json_lost(void)
+void tool_json_close(tool_json *json)
 {
-    return 0;
+    json->depth--;
+    if (json->open[json->depth].holds) {
+        put_line(json);
+    }
+    fputc(json->open[json->depth].end, json->to);
+    if (json->depth == 0) {
+        fputc('\n', json->to);
+    }
 }
 
-#endif
+void tool_json_text(tool_json *json, const char *name, const char *text)
+{
+    begin(json, name);
+    if ((text != NULL) && shpool_is_utf8(text)) {
+        put_string(json->to, text);
+    } else {
+        fputs("null", json->to);
+    }
+}
+
+void tool_json_integer(tool_json *json, const char *name, long long value)
+{
+    begin(json, name);
+    fprintf(json->to, "%lld", value);
+}
+
+void tool_json_boolean(tool_json *json, const char *name, int value)
+{
+    begin(json, name);
+    fputs(value ? "true" : "false", json->to);
+}
+
+void tool_json_real(tool_json *json, const char *name, double value, int digits)
+{
+    char text[32];
+
+    begin(json, name);
+    (void)snprintf(text, sizeof(text), "%.*g", digits, value);
+    fprintf(json->to, "%s%s", text, (strpbrk(text, ".e") == NULL) ? ".0" : "");
+}

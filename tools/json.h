@@ -1,12 +1,34 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* jansson leaves out what it has no memory for: whether a document is whole. */
+/* JSON, written member by member: no memory is needed, and ferror() of the file shows a failure. */
 #ifndef SHPOOL_TOOLS_JSON_H
 #define SHPOOL_TOOLS_JSON_H
 
-/** Watch jansson's allocations from here on.  Called before the first one of a document. */
-void tool_json_watch(void);
+#include <stdio.h>
 
-/** 1: one of them has failed, so the document lacks something. */
-int tool_json_lost(void);
+#define TOOL_JSON_DEPTH 16u /* objects and arrays in each other, at most */
+
+/** A document under way; all zero but for the file is one that has not begun. */
+typedef struct tool_json {
+    FILE    *to;
+    unsigned depth;
+    struct {
+        char end;   /* ']' or '}' */
+        int  holds; /* it is not empty */
+    } open[TOOL_JSON_DEPTH];
+} tool_json;
+
+/* The name of a member; NULL: an element of an array, or the document itself. */
+
+/** begin: '[' or '{'. */
+void tool_json_open(tool_json *json, const char *name, char begin);
+/** Close the innermost one; the last one ends the document's last line. */
+void tool_json_close(tool_json *json);
+
+/** null in place of NULL, and of text that is not UTF-8: paths and names may be any bytes. */
+void tool_json_text(tool_json *json, const char *name, const char *text);
+void tool_json_integer(tool_json *json, const char *name, long long value);
+void tool_json_boolean(tool_json *json, const char *name, int value);
+/** digits: significant ones. */
+void tool_json_real(tool_json *json, const char *name, double value, int digits);
 
 #endif /* SHPOOL_TOOLS_JSON_H */

@@ -7,10 +7,12 @@
 
 #include "lib/escape.h"
 #include "lib/internal.h"
+#include "message.h"
 #include "options.h"
 
-#define MOST_OPTIONS  64
-#define MOST_SHORTS   64
+#define MOST_ROWS     32
+#define MOST_OPTIONS  (MOST_ROWS + 2)
+#define MOST_SHORTS   (2 * MOST_ROWS + 4)
 #define MESSAGE_BYTES 4096
 
 /* Words of the command line may hold what a terminal would obey. */
@@ -121,8 +123,10 @@ static void refuse(const char *command, int argc, char **argv, int missing,
     put(command, message);
 }
 
-int tool_option(const char *command, int argc, char **argv, const char *shorts,
-                const struct option *longs, char name[TOOL_OPTION_BYTES])
+/* getopt_long(), whose messages name the option, and the nearest one if it is unknown; name: the
+ * option, as it was typed.  '?': stderr says what is wrong. */
+static int next_option(const char *command, int argc, char **argv, const char *shorts,
+                       const struct option *longs, char name[TOOL_OPTION_BYTES])
 {
     char quiet[MOST_SHORTS]; /* the colon distinguishes a missing value */
     int  at = -1;
@@ -158,17 +162,159 @@ void tool_unknown(const char *command, const char *what, const char *word,
     put(command, message);
 }
 
-int tool_no_name(const char *command, const char *option, const char *path)
+/* ---- tables of options ---- */
+
+/* What getopt_long() needs. */
+typedef struct words {
+    char          name[MOST_ROWS][TOOL_OPTION_BYTES];
+    struct option longs[MOST_ROWS + 3];
+    char          shorts[2 * MOST_ROWS];
+} words;
+
+enum { FIRST = 256 }; /* what next_option() returns for the first row */
+
+/* The words of an option as it is spelled. */
+static void add(words *to, size_t at, const tool_row *option)
 {
-    if (path[0] != '\0') {
-        return 0;
+    const char *name   = strstr(option->spelled, "--") + 2;
+    const char *past   = name + strcspn(name, " [");
+    const int   takes  = (*past == '\0') ? no_argument
+                         : (*past == '[') ? optional_argument : required_argument;
+    size_t      length = strlen(to->shorts);
+
+    snprintf(to->name[at], sizeof(to->name[at]), "%.*s", (int)(past - name), name);
+    to->longs[at] = (struct option){to->name[at], takes, NULL, FIRST + (int)at};
+    if ((option->spelled[0] == '-') && (option->spelled[1] != '-')) {
+        snprintf(to->shorts + length, sizeof(to->shorts) - length, "%c%s", option->spelled[1],
+                 (takes == no_argument) ? "" : ":");
     }
-    fprintf(stderr, "%s: %s: the file name is empty\n", command, option);
-    return 1;
 }
 
-void tool_no_json(const char *command)
+/* The options of a command, by their numbers. */
+static void make(words *to, const tool_row *rows, const tool_row *row[])
 {
-    fprintf(stderr, "%s: this build has no JSON support: install libjansson-dev (Debian; "
-            "jansson-devel elsewhere) and configure again\n", command);
+    size_t count = 0;
+
+    memset(to, 0, sizeof(*to));
+    for (; (rows->spelled != NULL) || (rows->help != NULL); rows++) {
+        if ((rows->spelled != NULL) && (count < MOST_ROWS)) {
+            row[count] = rows;
+            add(to, count++, rows);
+        }
+    }
+    row[count]       = NULL;
+    to->longs[count++] = (struct option){"help", no_argument, NULL, 'h'};
+    to->longs[count]   = (struct option){"version", no_argument, NULL, 'V'};
+    strcat(to->shorts, "hV");
+}
+
+/* The one that next_option() found. */
+static const tool_row *find(const tool_row *const row[], int c)
+{
+    if (c >= FIRST) {
+        return row[c - FIRST];
+    }
+    while ((*row)->spelled[1] != c) {
+        row++;
+    }
+    return *row;
+}
+
+int tool_parse(const tool_parser *parser, int argc, char **argv, void *options)
+{
+    const tool_row *row[MOST_ROWS + 1];
+    char       typed[TOOL_OPTION_BYTES];
+    tool_given given = {.says = parser->says, .typed = typed};
+    words      known;
+    int        bad = 0;
+    int        c;
+
+    make(&known, parser->rows, row);
+    while (!bad && ((c = next_option(parser->command, argc, argv, known.shorts, known.longs,
+                                     typed)) != -1)) {
+        switch (c) {
+        case 'h':
+            parser->usage(stdout);
+            return 1;
+        case 'V':
+            printf("%.*s %s\n", (int)strcspn(parser->command, " "), parser->command,
+                   PACKAGE_VERSION);
+            return 1;
+        case '?': /* next_option() has said it */
+            bad = 1;
+            break;
+        default:
+            given.row   = find(row, c);
+            given.value = optarg;
+            bad = given.row->take(&given, (char *)options + given.row->offset);
+            break;
+        }
+    }
+    if (bad || parser->check(argc, argv, options)) {
+        tool_say("try %s --help\n", parser->command);
+        return 3;
+    }
+    return 0;
+}
+
+void tool_rows_print(FILE *to, const tool_row *options, int column)
+{
+    for (; (options->spelled != NULL) || (options->help != NULL); options++) {
+        const char *line = options->help;
+
+        if (options->spelled == NULL) {
+            fprintf(to, "%s\n", line);
+        } else if (line != NULL) {
+            fprintf(to, "  %-*s %.*s\n", column - 3, options->spelled, (int)strcspn(line, "\n"),
+                    line);
+            while ((line = strchr(line, '\n')) != NULL) {
+                line++;
+                fprintf(to, "%*s%.*s\n", column, "", (int)strcspn(line, "\n"), line);
+            }
+        }
+    }
+}
+
+/* ---- values ---- */
+
+int tool_flag(const tool_given *given, void *field)
+{
+    *(int *)field = (int)given->row->low;
+    return 0;
+}
+
+int tool_text(const tool_given *given, void *field)
+{
+    *(const char **)field = given->value;
+    return 0;
+}
+
+int tool_file(const tool_given *given, void *field)
+{
+    (void)tool_text(given, field);
+    if (given->value[0] != '\0') {
+        return 0;
+    }
+    tool_say("%s: %s: the file name is empty\n", given->says, given->typed);
+    return -1;
+}
+
+int tool_number_hint(const tool_given *given, void *field, const char *hint)
+{
+    const tool_row *row = given->row;
+    uint64_t        n;
+
+    if (!shpool_spec_number(given->value, 1, &n) || ((double)n < row->low) ||
+        ((double)n > row->high)) {
+        tool_say("%s: %s %s: a number from %.0f to %.0f is needed%s\n", given->says, given->typed,
+                 given->value, row->low, row->high, hint);
+        return -1;
+    }
+    *(uint32_t *)field = (uint32_t)n;
+    return 0;
+}
+
+int tool_number(const tool_given *given, void *field)
+{
+    return tool_number_hint(given, field, "");
 }

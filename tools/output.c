@@ -40,15 +40,6 @@ static int open_in_place(const char *path, const struct stat *about)
     return file;
 }
 
-/* Rights as open() would have given, or as the file that is replaced has. */
-static mode_t mode_of(const struct stat *old)
-{
-    const mode_t mask = umask(0);
-
-    (void)umask(mask);
-    return (old != NULL) ? old->st_mode & 07777u : 0666u & ~mask;
-}
-
 enum { NO_LINK, OWN_LINK, FOREIGN_LINK };
 
 /* In a folder that everybody may write to, a link of another user leads where that user wants. */
@@ -64,84 +55,21 @@ static int link_at(const char *path)
 
 /* ---- signals ---- */
 
-#define MOST_PARTS 8
-
-/* Names that the handler removes; "": none.  Static, so that they can be read at any time. */
-static char                  part_name[MOST_PARTS][PATH_MAX];
-static volatile sig_atomic_t part_used[MOST_PARTS];
-static pid_t                 owner; /* a child that has not called exec() yet removes nothing */
-
-/* Whether a signal's default action ends the program, and a program can do something before. */
-static int is_ending(int number)
-{
-    static const int others[] = { SIGKILL, SIGSTOP, SIGCHLD,  SIGCONT, SIGTSTP, SIGTTIN,
-                                  SIGTTOU, SIGURG,  SIGWINCH, SIGXFSZ };
-
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        if (number == others[i]) {
-            return 0;
-        }
-    }
-    return 1;
-}
-
-static int is_fault(int number)
-{
-    return (number == SIGSEGV) || (number == SIGBUS) || (number == SIGFPE) || (number == SIGILL) ||
-           (number == SIGTRAP) || (number == SIGSYS) || (number == SIGABRT);
-}
-
-/* unlink(), sigaction() and raise() may be called anywhere. */
-static void remove_parts(int number)
-{
-    const struct sigaction ends = { .sa_handler = SIG_DFL };
-
-    for (int i = 0; i < MOST_PARTS; i++) {
-        if (part_used[i] && (getpid() == owner)) {
-            (void)unlink(part_name[i]);
-        }
-    }
-    (void)sigaction(number, &ends, NULL);
-    (void)raise(number);
-}
-
 static void let_writes_fail(int number)
 {
     (void)number;
 }
 
-/* Signals that are ignored, or have another handler, stay so. */
-static void handle(int number, void (*handler)(int))
-{
-    struct sigaction now;
-    struct sigaction then = { .sa_handler = handler, .sa_flags = SA_RESTART };
-
-    if ((sigaction(number, NULL, &now) == 0) && ((now.sa_flags & SA_SIGINFO) == 0) &&
-        (now.sa_handler == SIG_DFL)) {
-        (void)sigfillset(&then.sa_mask);
-        (void)sigaction(number, &then, NULL);
-    }
-}
-
-/* Not SIG_IGN for a file that is too large: programs that the tool starts would inherit it. */
-static void handle_signals(void)
-{
-    owner = getpid();
-    for (int number = 1; number <= SIGRTMAX; number++) {
-        if (is_ending(number)) {
-            handle(number, remove_parts);
-        }
-    }
-    handle(SIGXFSZ, let_writes_fail);
-}
-
 void tool_signals_fill(sigset_t *signals)
 {
-    (void)sigemptyset(signals);
-    for (int number = 1; number <= SIGRTMAX; number++) {
-        if (is_ending(number) && !is_fault(number)) {
-            (void)sigaddset(signals, number);
-        }
+    static const int others[] = { /* end no program; its own faults */
+                                  SIGKILL, SIGSTOP, SIGCHLD, SIGCONT,  SIGTSTP, SIGTTIN,
+                                  SIGTTOU, SIGURG,  SIGWINCH, SIGXFSZ, SIGSEGV, SIGBUS,
+                                  SIGFPE,  SIGILL,  SIGTRAP, SIGSYS,   SIGABRT };
+
+    (void)sigfillset(signals);
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        (void)sigdelset(signals, others[i]);
     }
 }
 
@@ -160,71 +88,51 @@ void tool_signals_restore(const sigset_t *before)
 
 /* ---- files ---- */
 
-/* A name for a part; NULL with errno. */
-static char *take_part(const char *path)
+/* A new file beside the one that is replaced, with the rights of that, or those that open() gives;
+ * -1 with errno.  Its name replaces the XXXXXX of part. */
+static int make_part(const char *path, char part[PATH_MAX])
 {
-    for (int i = 0; i < MOST_PARTS; i++) {
-        if (part_name[i][0] == '\0') {
-            if (snprintf(part_name[i], PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX) {
-                part_name[i][0] = '\0';
-                errno = ENAMETOOLONG;
-                return NULL;
-            }
-            return part_name[i];
-        }
-    }
-    errno = EMFILE;
-    return NULL;
-}
+    const mode_t mask = umask(0);
+    struct stat  old;
+    int          file;
+    int          error;
 
-/* From now on a signal removes it, or no longer. */
-static void set_used(const char *part, int used)
-{
-    for (int i = 0; i < MOST_PARTS; i++) {
-        if (part == part_name[i]) {
-            part_used[i] = used;
-        }
-    }
-}
-
-/* A new file beside the one that is replaced.  Only a link that was checked is followed; any other
- * that has taken the name meanwhile is replaced. */
-static int open_beside(tool_output *out, const char *path, const struct stat *old, int link)
-{
-    int file;
-
-    if ((old != NULL) && (access(path, W_OK) != 0)) { /* rename() would not ask */
+    (void)umask(mask);
+    if (snprintf(part, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX) {
+        errno = ENAMETOOLONG;
         return -1;
     }
-    out->path = ((old != NULL) && (link == OWN_LINK)) ? realpath(path, NULL) : strdup(path);
-    out->part = (out->path != NULL) ? take_part(out->path) : NULL;
-    if (out->part == NULL) {
-        return -1;
-    }
-    file = mkostemp(out->part, O_CLOEXEC);
-    if ((file >= 0) && (fchmod(file, mode_of(old)) != 0)) {
-        const int error = errno;
-
-        (void)unlink(out->part);
+    file = mkostemp(part, O_CLOEXEC);
+    if ((file >= 0) &&
+        (fchmod(file, (stat(path, &old) == 0) ? old.st_mode & 07777u : 0666u & ~mask) != 0)) {
+        error = errno;
+        (void)unlink(part);
         (void)close(file);
         errno = error;
-        file = -1;
+        file  = -1;
     }
-    set_used(out->part, file >= 0);
     return file;
 }
 
-/* All but the file; errno stays. */
-static void forget(tool_output *out)
+/* Whether the file can be replaced: rename() does not ask for the right to write to it.  0, or -1
+ * with errno. */
+static int may_replace(const char *path)
 {
-    const int error = errno;
+    char     part[PATH_MAX];
+    sigset_t before;
+    int      file;
 
-    if (out->part != NULL) {
-        set_used(out->part, 0);
-        out->part[0] = '\0';
+    if ((access(path, F_OK) == 0) && (access(path, W_OK) != 0)) {
+        return -1;
     }
-    free(out->path);
-    errno = error;
+    tool_signals_block(&before);
+    file = make_part(path, part);
+    if (file >= 0) {
+        (void)unlink(part);
+        (void)close(file);
+    }
+    tool_signals_restore(&before);
+    return (file >= 0) ? 0 : -1;
 }
 
 int tool_output_begin(tool_output *out, const char *path)
@@ -232,52 +140,76 @@ int tool_output_begin(tool_output *out, const char *path)
     struct stat old;
     const int   link   = link_at(path);
     const int   exists = stat(path, &old) == 0;
-    int         file   = -1;
-    sigset_t    before;
+    int         file;
+    int         error;
 
     *out = (tool_output){.to = NULL};
-    tool_signals_block(&before); /* a file that was just made is not known to the handler yet */
     if (link == FOREIGN_LINK) {
         errno = EACCES;
-    } else if (exists && (!S_ISREG(old.st_mode) || (stream_of(&old) >= 0))) {
-        file = open_in_place(path, &old);
-    } else {
-        file = open_beside(out, path, exists ? &old : NULL, link);
-    }
-    tool_signals_restore(&before);
-    out->to = (file >= 0) ? fdopen(file, "w") : NULL;
-    if (out->to == NULL) {
-        const int error = errno;
-
-        if (file >= 0) {
-            (void)close(file);
-            (void)!((out->part != NULL) && (unlink(out->part) == 0));
-        }
-        errno = error;
-        forget(out);
         return -1;
     }
-    return 0;
+    if (exists && (!S_ISREG(old.st_mode) || (stream_of(&old) >= 0))) {
+        file    = open_in_place(path, &old);
+        out->to = (file >= 0) ? fdopen(file, "w") : NULL;
+        if ((file >= 0) && (out->to == NULL)) {
+            error = errno;
+            (void)close(file);
+            errno = error;
+        }
+    } else if (may_replace(path) == 0) {
+        /* only a link that was checked is followed; any other that takes the name is replaced */
+        out->path = (exists && (link == OWN_LINK)) ? realpath(path, NULL) : strdup(path);
+        out->to   = (out->path != NULL) ? tmpfile() : NULL;
+    }
+    if (out->to == NULL) {
+        error = errno;
+        free(out->path);
+        errno = error;
+    }
+    return (out->to != NULL) ? 0 : -1;
+}
+
+/* Copy the text to the file's place; 0, or -1 with errno. */
+static int replace(const tool_output *out)
+{
+    char    text[65536];
+    char    part[PATH_MAX];
+    ssize_t got  = 0;
+    int     file = (fseek(out->to, 0, SEEK_SET) == 0) ? make_part(out->path, part) : -1;
+    int     fine = file >= 0;
+    int     error;
+
+    while (fine && ((got = read(fileno(out->to), text, sizeof(text))) > 0)) {
+        fine = write(file, text, (size_t)got) == got;
+    }
+    fine = fine && (got == 0) && (close(file) == 0) && (rename(part, out->path) == 0);
+    if ((file >= 0) && !fine) {
+        error = errno;
+        (void)close(file);
+        (void)unlink(part);
+        errno = error;
+    }
+    return fine ? 0 : -1;
 }
 
 int tool_output_end(tool_output *out, int keep)
 {
-    int failed = tool_flush(out->to) != 0;
-    int error  = errno;
+    int      failed = tool_flush(out->to) != 0;
+    int      error  = errno;
+    sigset_t before;
 
-    if (fclose(out->to) != 0) {
-        error  = failed ? error : errno;
-        failed = 1;
+    if (keep && !failed && (out->path != NULL)) {
+        tool_signals_block(&before);
+        failed = replace(out) != 0;
+        error  = errno;
+        tool_signals_restore(&before);
     }
-    if ((out->part != NULL) && keep && !failed && (rename(out->part, out->path) != 0)) {
+    if ((fclose(out->to) != 0) && !failed) {
         error  = errno;
         failed = 1;
     }
-    if ((out->part != NULL) && (failed || !keep)) {
-        (void)unlink(out->part);
-    }
+    free(out->path);
     errno = error;
-    forget(out);
     return (failed && keep) ? -1 : 0;
 }
 
@@ -303,7 +235,13 @@ int tool_flush(FILE *to)
 
 void tool_prepare(void)
 {
-    handle_signals();
+    struct sigaction now;
+    const struct sigaction fails = { .sa_handler = let_writes_fail, .sa_flags = SA_RESTART };
+
+    /* not SIG_IGN for a file that is too large: programs that the tool starts would inherit it */
+    if ((sigaction(SIGXFSZ, NULL, &now) == 0) && (now.sa_handler == SIG_DFL)) {
+        (void)sigaction(SIGXFSZ, &fails, NULL);
+    }
     for (int at = STDIN_FILENO; at <= STDERR_FILENO; at++) {
         if ((fcntl(at, F_GETFD) < 0) && (errno == EBADF)) { /* open() takes the lowest number */
             (void)!open("/dev/null", (at == STDIN_FILENO) ? O_WRONLY : O_RDONLY);

@@ -9,8 +9,7 @@
 /** An output under way. */
 typedef struct tool_output {
     FILE *to;
-    char *path; /* the file that is replaced; NULL: `to` is a device or a pipe */
-    char *part; /* what will replace it, in the same folder */
+    char *path; /* the file that is replaced in the end; NULL: `to` is a device or a pipe */
 } tool_output;
 
 /**
@@ -24,17 +23,17 @@ void tool_signals_restore(const sigset_t *before);
 void tool_signals_fill(sigset_t *signals);
 
 /**
- * Begin a file.  Its text goes to a new file beside it, which no link can redirect; a device, a
- * pipe or the standard output (/dev/stdout) is written as it is.  A link at `path` is followed if
- * it belongs to this user or root.  A signal that ends the program until tool_output_end() removes
- * the new file; a file that is too large is an error (EFBIG) of tool_output_end().
+ * Begin a file.  Its text goes to a temporary file without a name, so that nothing is left of it
+ * however the program ends; a device, a pipe or the standard output (/dev/stdout) is written as it
+ * is.  A link at `path` is followed if it belongs to this user or root.  A file that is too large
+ * is an error (EFBIG) of tool_output_end().
  * @return 0, or -1 with errno (ENXIO: a FIFO that no program reads; EACCES also: a link of another
  *         user) and nothing to end
  */
 int tool_output_begin(tool_output *out, const char *path);
 
 /**
- * End it.
+ * End it.  Signals wait while the file is replaced.
  * @param [in] keep  nonzero: replace the file, if all was written; 0: leave it as it was
  * @return 0, or -1 with errno, and the file is as it was
  */
@@ -48,7 +47,7 @@ int tool_flush(FILE *to);
 
 /**
  * Begin a program: the number of a standard stream that is closed is not given to the next file,
- * and signals remove what tool_output_begin() has made.
+ * and a file that is too large does not end the program.
  */
 void tool_prepare(void);
 

@@ -15,7 +15,7 @@ set -u
 : "${FUZZ_CC:=}" "${fuzz_seconds:=5}" "${fuzz_seed:=1}" "${cmocka_cflags:=}"
 : "${top_srcdir:=.}" "${top_builddir:=.}"
 jobs=2
-targets=${*:-device heap lint log options ptx register results spec trace}
+targets=${*:-device heap lint log options ptx register spec trace}
 
 case $fuzz_seconds in
 *[!0-9]* | 0*)
@@ -23,25 +23,23 @@ case $fuzz_seconds in
     exit 1
     ;;
 esac
-tools="tools/input.c tools/message.c tools/options.c tools/output.c"
+tools="tools/input.c tools/json.c tools/message.c tools/options.c tools/output.c"
 # What a target is linked with beside the library; the fragments of tests/ have the same lists.
 sources_of() { # NAME
     case $1 in
-    lint) echo tools/coalesce/json.c ;;
+    lint) echo tools/coalesce/json.c tools/json.c ;;
     log) echo tools/bench/column.c tools/bench/memory/common.c tools/bench/memory/replay.c \
         tools/bench/places.c "$tools" ;;
     options) echo tests/tools/fuzz_options_stubs.c tools/bench/block/options.c \
         tools/bench/compare.c tools/bench/list.c tools/bench/loadstore/loadstore.c \
-        tools/bench/memory/memory.c tools/bench/names.c tools/bench/options.c \
-        tools/bench/plot/plot.c tools/bench/trace/map.c tools/bench/trace/replay.c \
+        tools/bench/memory/memory.c tools/bench/names.c \
+        tools/bench/plot.c tools/bench/trace/map.c tools/bench/trace/replay.c \
         tools/message.c tools/options.c ;;
-    results) echo tools/bench/column.c tools/bench/facts.c tools/bench/json.c tools/bench/list.c \
-        tools/bench/names.c tools/bench/record.c tools/json.c "$tools" ;;
     trace) echo tools/bench/trace/file.c tools/bench/trace/life.c tools/bench/places.c "$tools" ;;
     esac
 }
 wraps_of() { # NAME
-    [ "$1" != options ] || echo -Wl,--wrap=bench_parse -Wl,--wrap=bench_plot_check
+    [ "$1" != options ] || echo -Wl,--wrap=tool_parse -Wl,--wrap=bench_picture_check
 }
 program_of() { # NAME: tests/ROOM/fuzz_NAME, of the build
     echo "$top_builddir"/tests/*/"fuzz_$1"
@@ -77,9 +75,6 @@ CONFIG
 for file in "$src"/allocators/*/*.c; do
     echo "SHPOOL_ALLOCATOR($(basename "$file" .c))"
 done >"$tmp/lib/builtin_allocators.def"
-
-grep '^#define HAVE_JANSSON' "$build/config.h" >>"$tmp/config.h"
-libs=$(sed -n 's/^#define HAVE_JANSSON 1/-ljansson/p' "$tmp/config.h")
 
 sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
 flags="-std=gnu11 -g1 -O1 -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/include -I$src -I$build
@@ -124,7 +119,7 @@ fuzz() { # NAME
     # shellcheck disable=SC2086
     $FUZZ_CC -fsanitize=fuzzer $sanitize $(wraps_of "$1") \
         $(find "$tmp/target" -name "$1.o" -o -name "$1_*.o") "$tmp"/*.o \
-        -o "$tmp/fuzz_$1" $libs -lpthread -ldl -lm || return 1
+        -o "$tmp/fuzz_$1" -lpthread -ldl -lm || return 1
     cp -R "$src/tests/corpus/$1" "$tmp/corpus_$1" && chmod -R u+w "$tmp/corpus_$1" || return 1
     if [ "$1" = ptx ]; then # a kernel in each, after the file's head
         awk -v to="$tmp/corpus_ptx/hand" '/^\.visible \.entry/ { file = to (++n); $0 = head $0 }

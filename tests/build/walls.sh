@@ -120,7 +120,7 @@ plant lib/plan.c device/base/timeline.h
 plant coalesce/ptx/form.c coalesce/llvm/map.h
 plant allocators/null/null.h lib/internal.h
 plant simt/run.c lib/internal.h
-plant tools/bench/plot/plot.c tools/bench/memory/memory.h
+plant tools/bench/plot.c tools/bench/memory/memory.h
 plant lib/plan.c device/base/device.h '<>'
 
 # ---- circles: lines "file file" for a call from the first to the second ----

@@ -18,18 +18,16 @@ shpool_coalesce_tests = \
 	tests/coalesce/test_run \
 	tests/coalesce/test_warp
 tests_coalesce_fuzz_lint_SOURCES = tests/coalesce/fuzz_lint.c tools/coalesce/json.c \
-	$(shpool_fuzz_main)
-tests_coalesce_fuzz_lint_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-tests_coalesce_fuzz_lint_LDADD  = $(LDADD) $(JANSSON_LIBS)
+	tools/json.c $(shpool_fuzz_main)
+tests_coalesce_fuzz_lint_CFLAGS = $(AM_CFLAGS)
 tests_coalesce_fuzz_ptx_SOURCES = tests/coalesce/fuzz_ptx.c $(shpool_fuzz_main)
 shpool_ptx_machine = \
 	tests/coalesce/ptx_alu.c \
 	tests/coalesce/ptx_machine.c \
 	tests/coalesce/ptx_trial.c \
 	tests/coalesce/ptx_warps.c
-tests_coalesce_test_memory_SOURCES = tests/coalesce/test_memory.c tools/coalesce/json.c
-tests_coalesce_test_memory_CFLAGS  = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-tests_coalesce_test_memory_LDADD   = $(LDADD) $(JANSSON_LIBS)
+tests_coalesce_test_memory_SOURCES = tests/coalesce/test_memory.c tools/coalesce/json.c \
+	tools/json.c
 tests_coalesce_test_memory_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing)
 tests_coalesce_test_random_SOURCES = tests/coalesce/test_random.c $(shpool_ptx_machine)
 tests_coalesce_test_run_SOURCES    = tests/coalesce/test_run.c $(shpool_ptx_machine)

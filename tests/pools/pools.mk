@@ -56,6 +56,3 @@ endif
 
 # The tests of the tests.
 shpool_test_scripts += tests/pools/planted.sh
-
-# A measurement, not a test: what any policy could reach in the benchmark's workload `aging`.
-EXTRA_DIST += tests/tools/fragmentation.py

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # shpool-bench block and compare, on the CPU block executor: sweeps, CSV and JSON, the same seed,
-# progress, Ctrl-C, comparisons, messages.  In the build folder.  Exit: 0; 1; 77 without jansson.
+# progress, Ctrl-C, comparisons, messages.  In the build folder.  Exit: 0; 1; 77 without python3.
 # shellcheck disable=SC2016,SC2086,SC2154,SC2317 # programs in quotes; $cpu is words; from make
 set -u
 unset SHPOOL_ALLOCATOR SHPOOL_DEVICE_ALLOCATOR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
@@ -10,87 +10,25 @@ unset SHPOOL_ALLOCATOR SHPOOL_DEVICE_ALLOCATOR SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PA
 bench=./shpool-bench
 cpu="$bench --device cpu"
 
-# expect STATUS TEXT COMMAND...: its exit status, and a regular expression that its output matches
-expect() {
-    status=$1
-    expected=$2
-    shift 2
-    "$@" >"$work/out" 2>&1 </dev/null
-    got=$?
-    if [ $got = "$status" ] && grep -q -- "$expected" "$work/out"; then
-        echo "PASS $*"
-    else
-        echo "FAIL $*: status $got, not $status, or nothing like \"$expected\" in:"
-        head -5 "$work/out"
-        failed=1
-    fi
+# CSV, or JSON, as lines `row name value`
+members() { # csv|json FILE
+    python3 -c '
+import csv, json, sys
+form, file = sys.argv[1], open(0 if sys.argv[2] == "-" else sys.argv[2], newline="")
+rows = (json.load(file)["rows"] if form == "json" else
+        csv.DictReader(line for line in file if line[0] != "#"))
+def text(value):
+    return ("" if value is None else " ".join(map(text, value)) if isinstance(value, list) else
+            value if isinstance(value, str) else "%.6g" % value)
+for number, row in enumerate(rows, 1):
+    for name, value in row.items():
+        print(number, name, text(value))' "$@"
 }
+csv_members() { members csv "$1"; }
+json_members() { members json "$1"; }
 
-# CSV as lines `row name value`; quoted cells may hold commas and quotes, no line ends.
-csv_members() {
-    awk '
-        /^#/ { next }
-        {
-            n = 0
-            rest = $0
-            do {
-                if (substr(rest, 1, 1) == "\"") {
-                    cell = ""
-                    rest = substr(rest, 2)
-                    while ((at = index(rest, "\"")) && substr(rest, at + 1, 1) == "\"") {
-                        cell = cell substr(rest, 1, at)
-                        rest = substr(rest, at + 2)
-                    }
-                    cell = cell substr(rest, 1, at - 1)
-                    rest = substr(rest, at + 1)
-                } else {
-                    at = index(rest, ",")
-                    cell = at ? substr(rest, 1, at - 1) : rest
-                    rest = at ? substr(rest, at) : ""
-                }
-                cells[++n] = cell
-                more = substr(rest, 1, 1) == ","
-                rest = substr(rest, 2)
-            } while (more)
-            if (!row++) {
-                columns = n
-                for (i = 1; i <= n; i++) name[i] = cells[i]
-            } else if (n != columns) {
-                print row, n, "cells, not", columns
-            } else {
-                for (i = 1; i <= n; i++) print row - 1, name[i], cells[i]
-            }
-        }' "$1"
-}
-
-# The same of the rows of our JSON, which has one member or sample on a line.
-json_members() {
-    awk '
-        /^  "rows"/ { rows = 1; next }
-        !rows { next }
-        /^    \{/ { row++; next }
-        /^      "/ {
-            name = $1
-            gsub(/[":]/, "", name)
-            value = $0
-            sub(/^ *"[a-z_]*": /, "", value)
-            sub(/,$/, "", value)
-            series = value == "["
-            if (series) { samples = ""; next }
-            if (value == "[]" || value == "null") value = ""
-            if (value ~ /^".*"$/) {
-                value = substr(value, 2, length(value) - 2)
-                gsub(/\\"/, "\"", value)
-            } else if (value != "") value = sprintf("%.6g", value)
-            print row, name, value
-            next
-        }
-        series && /^      \]/ { print row, name, substr(samples, 2); series = 0; next }
-        series { sub(/,$/, ""); samples = samples " " sprintf("%.6g", $1) }' "$1"
-}
-
-if ! $cpu --allocator null --workload pairs -i 1 --json >"$work/out" 2>&1; then
-    echo "SKIP without jansson there is no JSON: $(head -1 "$work/out")"
+if ! command -v python3 >/dev/null; then
+    echo "SKIP no python3, by which results are compared"
     exit 77
 fi
 
@@ -282,33 +220,25 @@ sed '/"touched": 0/s/0/2/' "$o" >"$work/other.json"
 same_rows $((10 * n)) $((10 * n))
 
 # ---- compare ----
-# scaled FACTOR ALLOCATOR: a.json with its rates times FACTOR
+# edited FILE STATEMENT: results, of which the statement changes each measured row
+edited() {
+    python3 -c '
+import json, sys
+results = json.load(open(sys.argv[1]))
+for row in results["rows"]:
+    if row["gops_samples"]:
+        exec(sys.argv[2])
+json.dump(results, sys.stdout, indent=2)' "$@"
+}
+# scaled FACTOR ALLOCATOR: quiet.json with its rates times FACTOR
 scaled() {
-    awk -v factor="$1" -v who="$2" '
-        /^      "spec"/ { ours = index($0, "\"" who "\"") }
-        /^      "gops_samples": \[$/ && ours { samples = 1; print; next }
-        samples && /^      \]/ { samples = 0 }
-        samples || (ours && /^      "gops":/ && !/null/) {
-            n = split($0, part, " ")
-            comma = (part[n] ~ /,$/) ? "," : ""
-            sub(/,$/, "", part[n])
-            line = (n == 2) ? "      " part[1] " " : "        "
-            print line sprintf("%.6g", part[n] * factor) comma
-            next
-        }
-        { print }' "$work/quiet.json"
+    edited "$quiet" "if row['spec'] == '$2':
+            row['gops'] *= $1
+            row['gops_samples'] = [s * $1 for s in row['gops_samples']]"
 }
 # sampled X Y Z MEDIAN SPREAD: a.json with these samples in place of the measured ones
 sampled() {
-    awk -v x="$1" -v y="$2" -v z="$3" -v median="$4" -v spread="$5" '
-        BEGIN { sample[0] = x; sample[1] = y; sample[2] = z }
-        /^        [0-9.e-]*,?$/ {
-            print "        " sample[n++ % 3] (($0 ~ /,$/) ? "," : "")
-            next
-        }
-        /^      "gops": [0-9]/ { print "      \"gops\": " median ","; next }
-        /^      "gops_spread_percent": [0-9]/ { sub(/[0-9][0-9.e-]*/, spread) }
-        { print }' "$a"
+    edited "$a" "row.update(gops=$4, gops_spread_percent=$5, gops_samples=[$1, $2, $3])"
 }
 quiet=$work/quiet.json
 sampled 1.00 1.01 1.02 1.01 0.99 >"$quiet"
@@ -370,14 +300,14 @@ for words in --json=after.json --json "--csv='my results.csv'" '--plot chart.svg
     commanded "$words" >"$work/words.json"
     expect 0 ' 108 same;' $bench compare "$work/plain.json" "$work/words.json"
     check "where results go is no other command: $words" \
-        sh -c '! grep "other command" "$2" && grep -qF -- "$1" "$3"' - "${words%%[= ]*}" \
+        sh -c '! grep "^# command differs" "$2" && grep -qF -- "$1" "$3"' - "${words%%[= ]*}" \
         "$work/out" "$work/words.json"
 done
 for name in before "it's after"; do
     $cpu --allocator null --workload pairs -i 1 --repeats 1 --json="$work/$name.json" >/dev/null
 done
 check "a quoted name" grep -qF "it'\\\\''s after" "$work/it's after.json"
-check "is read, too" sh -c '! "$1" compare "$2" "$3" | grep "other command"' - $bench \
+check "is read, too" sh -c '! "$1" compare "$2" "$3" | grep "^# command differs"' - $bench \
     "$work/before.json" "$work/it's after.json"
 for words in '-s 9' '--plot chart.svg --skip null' '--json pairs' '--threads=--json'; do
     commanded "$words" >"$work/words.json"
@@ -398,6 +328,28 @@ expect 0 ' 108 same;' $bench compare "$work/older.json" "$quiet"
 grep -v '"gops":' "$quiet" >"$work/short.json"
 expect 2 'row 1: "gops" is missing' $bench compare "$quiet" "$work/short.json"
 expect 2 'a.csv: is not JSON of shpool-bench: .*line 1' $bench compare "$quiet" "$work/a.csv"
+hostile() { # FILE...: each is refused with a line, not compared, and Python does not say it
+    for file in "$@"; do
+        expect 2 '^shpool-bench: ' $bench compare "$file" "$quiet"
+        check "in one line" test "$(wc -l <"$work/out")" = 1
+    done
+}
+for member in gops:true gops:1e999 gops:NaN pools:-1 pools:1.5 pools:true operations:1e400 \
+    spec:null cycles_samples:1 state:[] seed:9999999999999999999; do
+    sed "1,/\"${member%%:*}\":/s/\"${member%%:*}\": [^,]*/\"${member%%:*}\": ${member#*:}/" \
+        "$quiet" >"$work/$member.json"
+    hostile "$work/$member.json"
+done
+head -c 20000 /dev/zero | tr '\0' '[' >"$work/deep.json"
+printf '"\377"' >"$work/bytes.json"
+echo '[]' >"$work/list.json"
+hostile "$work/deep.json" "$work/bytes.json" "$work/list.json" \
+    "$top_srcdir"/tests/corpus/results/*[eny]
+for file in objects pairs; do
+    expect 0 ' same' $bench compare "$top_srcdir/tests/corpus/results/$file" \
+        "$top_srcdir/tests/corpus/results/$file"
+done
+check "a pipe is read" sh -c "cat '$quiet' | $bench compare /dev/stdin '$quiet' | grep ' 108 same'"
 : >"$work/empty.json"
 expect 2 'empty.json: is empty$' $bench compare "$quiet" "$work/empty.json"
 expect 2 ': is a directory$' $bench compare "$quiet" "$work"

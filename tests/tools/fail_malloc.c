@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A library for LD_PRELOAD: the program's allocation FAIL_AT fails, with FAIL_ON set all later ones
  * do, too.  At the end their number is written to the file FAIL_COUNT.  With FAIL_NAME this is for
- * a program of that name only, and not for those that it starts.  For tools/faults*.sh, and with
+ * a program of that name only, and not for those that it starts.  For tools/faults.sh, and with
  * the GNU C library only. */
 #include <errno.h>
 #include <stdatomic.h>

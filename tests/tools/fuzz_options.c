@@ -4,15 +4,13 @@
  *
  * The input is words, one a line; the first may be a command, as in bench.c.  Each point of a sweep
  * is within the limits of its options.  The linker puts the wrappers below in place of
- * bench_parse(), after which a command stops, and of bench_plot_check(), which starts Python. */
+ * tool_parse(), after which a command stops, and of bench_picture_check(), which starts Python. */
 #include "tests/fuzz.h"
 
 #include "tools/bench/block/block.h"
-#include "tools/bench/command.h"
-#include "tools/bench/json.h"
 #include "tools/bench/names.h"
-#include "tools/bench/options.h"
-#include "tools/bench/plot/plot.h"
+#include "tools/options.h"
+#include "tools/bench/picture.h"
 #include "tools/output.h"
 
 const char fuzz_name[] = "options";
@@ -22,13 +20,8 @@ const char fuzz_name[] = "options";
 
 /* ---- stubs for other files of the tool ---- */
 
-int bench_has_json(void)
-{
-    return 1;
-}
-
-int __wrap_bench_plot_check(const char *path);
-int __wrap_bench_plot_check(const char *path)
+int __wrap_bench_picture_check(const char *path);
+int __wrap_bench_picture_check(const char *path)
 {
     return path[0] == '\0';
 }
@@ -51,11 +44,11 @@ int tool_flush(FILE *to)
 
 static int stops; /* nonzero: at the next success */
 
-int __real_bench_parse(const bench_parser *parser, int argc, char **argv, void *options);
-int __wrap_bench_parse(const bench_parser *parser, int argc, char **argv, void *options);
-int __wrap_bench_parse(const bench_parser *parser, int argc, char **argv, void *options)
+int __real_tool_parse(const tool_parser *parser, int argc, char **argv, void *options);
+int __wrap_tool_parse(const tool_parser *parser, int argc, char **argv, void *options);
+int __wrap_tool_parse(const tool_parser *parser, int argc, char **argv, void *options)
 {
-    const int stop = __real_bench_parse(parser, argc, argv, options);
+    const int stop = __real_tool_parse(parser, argc, argv, options);
 
     FUZZ_EXPECT((stop == 0) || (stop == 1) || (stop == 3));
     FUZZ_EXPECT(optind <= argc);

@@ -4,65 +4,25 @@
  * declares each function. */
 #include <stdlib.h>
 
-#define NEVER_CALLED(_name)                                                                        \
-    void _name(void);                                                                              \
-    void _name(void)                                                                               \
-    {                                                                                              \
-        abort();                                                                                   \
-    }
+#define CALLED_LATER(X) \
+    X(bench_cell) X(bench_choose_device) X(bench_csv_facts) X(bench_csv_heading) \
+    X(bench_csv_row) X(bench_cuda_present) X(bench_json_members) X(bench_loadstore_run) \
+    X(bench_loadstore_shapes) X(bench_ls_derive) X(bench_ls_option_columns) \
+    X(bench_ls_row_columns) X(bench_ls_wants) X(bench_memory_add_cub) X(bench_origin_columns) \
+    X(bench_origin_gpu) X(bench_origin_print) X(bench_picture_check) X(bench_picture_draw) \
+    X(bench_picture_name) X(bench_python_input) X(bench_results_run) X(bench_table_heading) \
+    X(bench_table_row) X(memory_cold) X(memory_columns) X(memory_cross) X(memory_oom) \
+    X(memory_pair) X(memory_random) X(memory_replay) X(memory_share) X(memory_streams) \
+    X(memory_threads) X(memory_train) X(replay_bisect) X(replay_cpu) X(replay_cuda) \
+    X(replay_fits) X(replay_script_free) X(replay_script_make) X(replay_spec) \
+    X(replay_table_print) X(tool_json_close) X(tool_json_open) X(tool_output_begin) \
+    X(tool_output_end) X(tool_output_error) X(trace_file_free) X(trace_file_read) \
+    X(trace_file_sums) X(trace_threads_of) X(trace_who)
 
-NEVER_CALLED(bench_cell)
-NEVER_CALLED(bench_command_same)
-NEVER_CALLED(bench_csv_facts)
-NEVER_CALLED(bench_csv_heading)
-NEVER_CALLED(bench_csv_row)
-NEVER_CALLED(bench_cuda_present)
-NEVER_CALLED(bench_fact_columns)
-NEVER_CALLED(bench_json_document)
-NEVER_CALLED(bench_json_read)
-NEVER_CALLED(bench_json_write)
-NEVER_CALLED(bench_loadstore_run)
-NEVER_CALLED(bench_loadstore_shapes)
-NEVER_CALLED(bench_ls_derive)
-NEVER_CALLED(bench_ls_option_columns)
-NEVER_CALLED(bench_ls_row_columns)
-NEVER_CALLED(bench_ls_wants)
-NEVER_CALLED(bench_memory_add_cub)
-NEVER_CALLED(bench_origin_columns)
-NEVER_CALLED(bench_origin_gpu)
-NEVER_CALLED(bench_origin_print)
-NEVER_CALLED(bench_picture_check)
-NEVER_CALLED(bench_picture_draw)
-NEVER_CALLED(bench_picture_name)
-NEVER_CALLED(bench_results_clear)
-NEVER_CALLED(bench_row_columns)
-NEVER_CALLED(bench_row_workload)
-NEVER_CALLED(bench_table_heading)
-NEVER_CALLED(bench_table_row)
-NEVER_CALLED(memory_cold)
-NEVER_CALLED(memory_columns)
-NEVER_CALLED(memory_cross)
-NEVER_CALLED(memory_oom)
-NEVER_CALLED(memory_pair)
-NEVER_CALLED(memory_random)
-NEVER_CALLED(memory_replay)
-NEVER_CALLED(memory_share)
-NEVER_CALLED(memory_streams)
-NEVER_CALLED(memory_threads)
-NEVER_CALLED(memory_train)
-NEVER_CALLED(replay_bisect)
-NEVER_CALLED(replay_cpu)
-NEVER_CALLED(replay_cuda)
-NEVER_CALLED(replay_fits)
-NEVER_CALLED(replay_script_free)
-NEVER_CALLED(replay_script_make)
-NEVER_CALLED(replay_spec)
-NEVER_CALLED(replay_table_print)
-NEVER_CALLED(tool_output_begin)
-NEVER_CALLED(tool_output_end)
-NEVER_CALLED(tool_output_error)
-NEVER_CALLED(trace_file_free)
-NEVER_CALLED(trace_file_read)
-NEVER_CALLED(trace_file_sums)
-NEVER_CALLED(trace_threads_of)
-NEVER_CALLED(trace_who)
+#define NEVER_CALLED(_name) \
+    void _name(void); \
+    void _name(void) \
+    { \
+        abort(); \
+    }
+CALLED_LATER(NEVER_CALLED)

@@ -75,10 +75,8 @@ says '^  nvJitLink  ' link "$work/kernel" --arch sm_80 --allocator own
 says '^  SHPOOL_CACHE_DIR  ' link "$work/kernel" --arch sm_90 --allocator own -o "$work/again"
 check "in another process it comes from the folder" sh -c "! grep -q nvJitLink '$work/said'"
 check "and is the same" cmp "$work/cubin" "$work/again"
-if "$info" --json archs >/dev/null 2>&1; then
-    says '"allocator": "own"' link "$work/kernel" --arch sm_90 --allocator own --json
-    says '"bytes": [1-9]' --json link "$work/kernel" --arch sm_90 --allocator own
-fi
+says '"allocator": "own"' link "$work/kernel" --arch sm_90 --allocator own --json
+says '"bytes": [1-9]' --json link "$work/kernel" --arch sm_90 --allocator own
 "$info" link "$work/kernel" --arch sm_90 --allocator own -o "$work/none/cubin" 2>"$work/log"
 check "a folder that does not exist: exit status" test $? = 1
 check "a folder that does not exist: a message" \

@@ -33,15 +33,15 @@ cat >"$work/a.ptx" <<'EOD'
 EOD
 # a picture is its data here: what counts is how its file is written
 mkdir "$work/bin"
-printf '#!/bin/sh\ncat && echo "</svg>"\n' >"$work/bin/python3"
+printf '#!/bin/sh\ncat <&3 && echo "</svg>"\n' >"$work/bin/python3"
 chmod +x "$work/bin/python3"
+path=$PATH # which has a real one
 PATH=$work/bin:$PATH
 full='No space left on device'
 closed='Bad file descriptor'
 $bench --device cpu --allocator "bitmap:trace=$work/t,trace_blocks=1" --workload mixed -i 5 \
     >/dev/null
-json=1
-$run --json="$work/r.json" >/dev/null 2>&1 || json=0
+$run --json="$work/r.json" >/dev/null
 
 # ---- the standard output ----
 for command in "$run" "$run --csv" "$bench --help" "$bench --version" "./shpool-info list" \
@@ -57,15 +57,13 @@ for command in "$run" "$run --csv" "$bench --help" "$bench --version" "./shpool-
     fails $status "the standard output: $full" "$command >/dev/full"
     fails $status "the standard output: $closed" "$command >&-"
 done
-if [ $json = 1 ]; then
-    for command in list config archs "show bitmap" "overhead --threads 64 --bytes 1K"; do
-        fails 1 "the standard output: $full" "./shpool-info --json $command >/dev/full"
-        fails 1 "the standard output: $closed" "./shpool-info --json $command >&-"
-    done
-    fails 2 "the standard output: $full" "$run --json >/dev/full"
-    fails 2 "the standard output: $closed" "$run --json >&-"
-    fails 2 "the standard output: $full" "$bench compare $work/r.json $work/r.json >/dev/full"
-fi
+for command in list config archs "show bitmap" "overhead --threads 64 --bytes 1K"; do
+    fails 1 "the standard output: $full" "./shpool-info --json $command >/dev/full"
+    fails 1 "the standard output: $closed" "./shpool-info --json $command >&-"
+done
+fails 2 "the standard output: $full" "$run --json >/dev/full"
+fails 2 "the standard output: $closed" "$run --json >&-"
+fails 2 "the standard output: $full" "$bench compare $work/r.json $work/r.json >/dev/full"
 # the number of a closed stream must not be that of the next file, which would get its text, too
 fails 2 "$closed" "$run --csv=$work/closed.csv >&-"
 check "a file has no other output" sh -c "! grep -q '^allocator' '$work/closed.csv'"
@@ -76,10 +74,8 @@ for name in svg csv json; do
 done
 fails 1 "full.svg: $full" "$bench map $work/t --svg $work/full.svg"
 fails 1 "full.csv: $full" "$run --csv=$work/full.csv"
-if [ $json = 1 ]; then
-    fails 1 "full.json: $full" "$run --json=$work/full.json"
-    fails 1 "full.svg: $full" "$bench plot $work/r.json -o $work/full.svg"
-fi
+fails 1 "full.json: $full" "$run --json=$work/full.json"
+fails 1 "full.svg: $full" "$bench plot $work/r.json -o $work/full.svg"
 fails 3 "full.json: $full" "./shpool-coalesce rewrite $work/a.ptx -o $work/full.json"
 
 # ---- names that a terminal would obey are shown ----
@@ -100,8 +96,8 @@ shown "SHPOOL_ALLOCATOR='$odd' ./shpool-info config"
 shown "SHPOOL_PLUGIN_PATH='$odd' ./shpool-info list"
 shown "./shpool-info link '$odd/none' --arch sm_90"
 shown "./shpool-coalesce lint '$odd'"
-[ $json = 0 ] || shown "$bench compare '$odd' '$odd'"
-[ $json = 0 ] || shown "$bench plot '$odd' -o $work/a.svg"
+shown "PATH=$path $bench compare '$odd' '$odd'"
+shown "PATH=$path $bench plot '$odd' -o $work/a.svg"
 
 # ---- a limit on files, as a full disk is: the old file stays, and nothing else is left ----
 mkdir "$work/old"
@@ -120,11 +116,16 @@ keeps() { # NAME COMMAND
 keeps map.svg "$bench map $work/t --svg $work/old/map.svg"
 keeps a.csv "$run --csv=$work/old/a.csv"
 keeps b.ptx "./shpool-coalesce rewrite $work/a.ptx -o $work/old/b.ptx"
-if [ $json = 1 ]; then
-    keeps lint.json "./shpool-coalesce lint -j $work/a.ptx -o $work/old/lint.json"
-    keeps a.json "$run --json=$work/old/a.json"
-    keeps a.svg "$bench plot $work/r.json -o $work/old/a.svg"
-fi
+keeps lint.json "./shpool-coalesce lint -j $work/a.ptx -o $work/old/lint.json"
+keeps a.json "$run --json=$work/old/a.json"
+keeps a.svg "$bench plot $work/r.json -o $work/old/a.svg"
+
+# a folder takes the name while the picture is drawn: it cannot be replaced
+mkdir "$work/turns" "$work/turned"
+printf '#!/bin/sh\nmkdir %s && cat <&3\n' "$work/turned/m.svg" >"$work/turns/python3"
+chmod +x "$work/turns/python3"
+fails 1 'm.svg: Is a directory' "PATH=$work/turns:$path $bench map $work/t --svg $work/turned/m.svg"
+check "nothing else is left" test "$(ls -A "$work/turned")" = m.svg
 
 # ---- links and rights ----
 echo precious >"$work/precious"
@@ -165,8 +166,8 @@ for command in "$bench map $work/fifo --svg $work/m.svg" "$bench replay --device
     fails 1 'fifo: is a FIFO that no program writes to' "$command"
 done
 fails 3 'fifo.ptx: is a FIFO' "./shpool-coalesce lint $work/fifo.ptx"
-[ $json = 0 ] ||
-    fails 2 'fifo: is a FIFO that no program writes to' "$bench compare $work/fifo $work/r.json"
+fails 2 'fifo: is a FIFO that no program writes to' \
+    "PATH=$path $bench compare $work/fifo $work/r.json"
 fails 1 'fifo.svg: is a FIFO that no program reads' "$bench map $work/t --svg $work/fifo.svg"
 fails 1 'fifo: is a FIFO that no program reads' "$run --csv=$work/fifo"
 fails 3 'fifo: is a FIFO that no program reads' \
@@ -218,7 +219,7 @@ signalled() { # FILE SIGNALS COMMAND: the file [-: none] is as it was, and nothi
 signalled - 'INT TERM HUP QUIT USR1' "$bench map $work/t --svg $work/stalls.svg"
 signalled - 'INT TERM HUP QUIT USR1' "./shpool-coalesce rewrite $work/a.ptx -o $work/stalls.svg"
 signalled - 'INT TERM HUP QUIT USR1' "$run --csv=$work/stalls.svg"
-[ $json = 0 ] || signalled a.json \
+signalled a.json \
     'INT TERM HUP QUIT PIPE ALRM USR1 USR2 XCPU VTALRM PROF PWR RTMIN SEGV ABRT' \
     "$run --csv=$work/stalls.svg --json=$work/kept/a.json"
 kill "$reader"

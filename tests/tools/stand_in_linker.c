@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A libnvJitLink.so.13 whose cubin is the text of its inputs, without memory of its own from
- * malloc().  For faults_more.sh. */
+ * malloc().  For faults.sh. */
 #include <string.h>
 
 #define MOST 4096u

@@ -9,7 +9,6 @@
 #include "colliding.h"
 #include "tests/device/fake/driver.h"
 #include "tools/bench/gpu.h"
-#include "tools/bench/json.h"
 #include "tools/bench/loadstore/loadstore.h"
 #include "tools/bench/memory/memory.h"
 #include "tools/bench/names.h"
@@ -186,11 +185,6 @@ UNIT_TEST(test_csv_of_loadstore_says_where_it_is_from)
 
 UNIT_TEST(test_json_of_loadstore_says_where_it_is_from)
 {
-    if (!bench_has_json()) {
-        assert_int_equal(run(bench_loadstore, "--json"), 2);
-        assert_said("no JSON support");
-        return;
-    }
     assert_int_equal(run(bench_loadstore, "--json --repeats 11"), 0);
     assert_said("{\n  \"version\": \"" PACKAGE_VERSION "\",\n"
                 "  \"device\": \"Fake 0 (sm_86, 15 SMs, CUDA driver 13.0)\",\n  \"driver\": \"");

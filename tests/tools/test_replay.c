@@ -2,9 +2,7 @@
 /* Reading traces, and replaying them. */
 #include "tests/growth.h"
 #include "colliding.h"
-#include "trace_text.h"
-
-#include "tools/bench/trace/replay.h"
+#include "replay_trial.h"
 
 /* ---- reading ---- */
 
@@ -136,62 +134,35 @@ UNIT_TEST_WITH(test_damaged_files_are_refused, make_path, remove_path)
 
 /* ---- replaying ---- */
 
-static void make_script(const char *path, trace_file *trace, replay_script *script)
-{
-    char why[512];
-
-    if (trace_file_read(path, trace, why, sizeof(why)) != 0) {
-        fail_msg("%s", why);
-    }
-    assert_int_equal(replay_script_make(trace, script), 0);
-}
-
 UNIT_TEST_WITH(test_a_replay_does_what_was_recorded, make_path, remove_path)
 {
-    trace_trial *t = *state;
     const replay_shape shape = { "bitmap", 0, 4096 };
     const replay_shape tight = { "bitmap", 0, 512 };
-    replay_script script;
-    replay_tally tally;
-    trace_file trace;
-    shpool_pool pool;
+    replay_tally all = { .ops = 7, .mallocs = 4, .frees = 2, .resizes = 1,
+                         .bytes = 200 + 100 + 800 + 64 }; /* 800 bytes are there */
+    replayed r;
 
-    put_text(t->path, handed_text, strlen(handed_text));
-    make_script(t->path, &trace, &script);
-    assert_int_equal(script.alignment, 64);
-    assert_int_equal(replay_cpu(&script, &shape, 0, &tally, &pool), SHPOOL_OK);
-    assert_int_equal(tally.mallocs, 4);
-    assert_int_equal(tally.frees, 2);
-    assert_int_equal(tally.resizes, 1);
-    assert_int_equal(tally.ops, 7);
-    assert_int_equal(tally.bytes, 200 + 100 + 800 + 64);
-    assert_int_equal(tally.failures, 0); /* 800 bytes are there */
-    assert_int_equal(tally.refused, 0);
-    assert_string_equal(pool.name, "bitmap");
-    assert_int_equal(replay_cpu(&script, &tight, 0, &tally, NULL), SHPOOL_OK);
-    assert_int_equal(tally.failures, 1);
-    assert_int_equal(tally.ops, 7);
-    assert_int_equal(replay_cpu(&script, &tight, 1, &tally, NULL), SHPOOL_OK);
-    assert_int_equal(tally.ops, 3); /* ends at the failure */
-    replay_script_free(&script);
-    trace_file_free(&trace);
+    begin_replay(*state, handed_text, &r);
+    assert_int_equal(r.script.alignment, 64);
+    assert_replay(&r, &shape, 0, all);
+    all.failures = 1;
+    assert_replay(&r, &tight, 0, all);
+    assert_replay(&r, &tight, 1, (replay_tally){ .ops = 3, .mallocs = 3, .failures = 1,
+                                                 .bytes = 200 + 100 + 800 }); /* ends there */
+    end_replay(&r);
 }
 
 UNIT_TEST_WITH(test_who_needs_a_pool_in_common, make_path, remove_path)
 {
-    trace_trial *t = *state;
-    replay_script script;
-    trace_file trace;
+    replayed r;
     char why[256] = "";
 
-    put_text(t->path, handed_text, strlen(handed_text));
-    make_script(t->path, &trace, &script);
-    assert_true(replay_fits(&script, SHPOOL_SCOPE_BLOCK, 2, why, sizeof(why)));
-    assert_true(replay_fits(&script, SHPOOL_SCOPE_GROUP, 2, why, sizeof(why)));
-    assert_false(replay_fits(&script, SHPOOL_SCOPE_THREAD, 1, why, sizeof(why)));
+    begin_replay(*state, handed_text, &r);
+    assert_true(replay_fits(&r.script, SHPOOL_SCOPE_BLOCK, 2, why, sizeof(why)));
+    assert_true(replay_fits(&r.script, SHPOOL_SCOPE_GROUP, 2, why, sizeof(why)));
+    assert_false(replay_fits(&r.script, SHPOOL_SCOPE_THREAD, 1, why, sizeof(why)));
     assert_non_null(strstr(why, "thread 1 frees or resizes what thread 0 has"));
-    replay_script_free(&script);
-    trace_file_free(&trace);
+    end_replay(&r);
 }
 
 /* One thread at a time, so that the records' order is that of all that happened. */
@@ -226,32 +197,17 @@ static int is_recorded(const shpool_allocator *allocator)
            (allocator->scope != SHPOOL_SCOPE_CLUSTER);
 }
 
-/* Record 32 threads in pools of `bytes` bytes. */
-static void record(trace_trial *t, const shpool_allocator *allocator, uint32_t bytes,
-                   shpool_report_data *report)
-{
-    shpool_config want = { .block_threads = 32, .payload_bytes = bytes };
-
-    trace_open(t, allocator->name, ",trace_blocks=1", &want);
-    t->launch.static_bytes = 0; /* pools at the address that they have in a replay */
-    t->number = 5;
-    trace_run(t, turns);
-    assert_int_equal(shpool_simt_report(&t->pool, report), SHPOOL_OK);
-    assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
-}
-
 /* The same calls again, and the least bytes are the least. */
 UNIT_TEST_WITH(test_least_bytes, make_path, remove_path)
 {
-    trace_trial *t = *state;
+    static const shpool_config want = { .block_threads = 32, .payload_bytes = 100000 };
     shpool_report_data report;
-    replay_script script;
-    trace_file trace;
+    replayed r;
     int found = 0;
 
-    record(t, shpool_allocator_get(1), 100000, &report);
+    record(*state, shpool_allocator_get(1), &want, turns, &report);
     assert_int_equal(report.failures, 0);
-    make_script(t->path, &trace, &script);
+    begin_replay(*state, NULL, &r);
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
         replay_shape shape = { allocator->name, 0, 0 };
@@ -259,23 +215,22 @@ UNIT_TEST_WITH(test_least_bytes, make_path, remove_path)
         replay_tally tally;
         shpool_status status;
 
-        assert_int_equal(replay_bisect(&script, &shape, &need), SHPOOL_OK);
+        assert_int_equal(replay_bisect(&r.script, &shape, &need), SHPOOL_OK);
         if (!is_recorded(allocator)) {
             assert_int_equal(need.possible, (allocator->caps & SHPOOL_CAP_NONE) == 0);
             continue;
         }
         assert_int_equal(need.possible, 1);
-        assert_true(need.bytes >= script.peak_bytes);
+        assert_true(need.bytes >= r.script.peak_bytes);
         shape.total_bytes = need.bytes;
-        assert_int_equal(replay_cpu(&script, &shape, 0, &tally, NULL), SHPOOL_OK);
-        assert_int_equal(tally.failures, 0);
+        assert_int_equal(replay_cpu(&r.script, &shape, 0, &tally, NULL), SHPOOL_OK);
+        assert_int_equal(tally.failures + tally.refused, 0);
         assert_int_equal(tally.mallocs, report.mallocs);
         assert_int_equal(tally.frees, report.frees);
-        assert_int_equal(tally.refused, 0);
         shape.total_bytes = need.below;
         assert_true(need.below < need.bytes);
         assert_true(need.bytes - need.below <= 32 * 32);
-        status = replay_cpu(&script, &shape, 0, &tally, NULL);
+        status = replay_cpu(&r.script, &shape, 0, &tally, NULL);
         if ((status == SHPOOL_OK) ? (tally.failures == 0) : (status != SHPOOL_ERR_TOO_SMALL)) {
             fail_msg("%s: nothing fails in %u bytes, which were said to be too few",
                      allocator->name, need.below);
@@ -283,42 +238,18 @@ UNIT_TEST_WITH(test_least_bytes, make_path, remove_path)
         found++;
     }
     assert_true(found >= 8);
-    replay_script_free(&script);
-    trace_file_free(&trace);
+    end_replay(&r);
 }
 
-/* A replay in the recorded geometry fails as often as the recording did. */
 UNIT_TEST_WITH(test_failures_are_those_recorded, make_path, remove_path)
 {
-    trace_trial *t = *state;
-    uint32_t failures = 0;
+    static const shpool_config want = { .block_threads = 32, .payload_bytes = 3000 };
+    unsigned long long failures = 0;
 
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
-        const shpool_allocator *allocator = shpool_allocator_get(i);
-        shpool_report_data report;
-        replay_script script;
-        char spec[64];
-        replay_shape shape = { spec, 0, 0 };
-        replay_tally tally;
-        trace_file trace;
-
-        if (!is_recorded(allocator)) {
-            continue;
+        if (is_recorded(shpool_allocator_get(i))) {
+            failures += fails_as_recorded(*state, shpool_allocator_get(i), &want, turns);
         }
-        record(t, allocator, 3000, &report);
-        make_script(t->path, &trace, &script);
-        /* with counters before the pools, as recorded: the pool's address matters for some */
-        (void)snprintf(spec, sizeof(spec), "%s:stats=1", allocator->name);
-        shape.total_bytes = trace.pools * trace.pool_bytes + SHPOOL_AREA_BYTES;
-        assert_int_equal(replay_cpu(&script, &shape, 0, &tally, NULL), SHPOOL_OK);
-        assert_int_equal(tally.mallocs, report.mallocs);
-        if (tally.failures != report.failures) {
-            fail_msg("%s: %llu mallocs fail, recorded were %llu", allocator->name, tally.failures,
-                     report.failures);
-        }
-        failures += (uint32_t)report.failures;
-        replay_script_free(&script);
-        trace_file_free(&trace);
     }
     assert_true(failures > 50);
 }

@@ -1,18 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Traces with requests of groups: read, and replayed by as many lanes. */
-#include "trace_text.h"
-
-#include "tools/bench/trace/replay.h"
-
-static void make_script(const char *path, trace_file *trace, replay_script *script)
-{
-    char why[512];
-
-    if (trace_file_read(path, trace, why, sizeof(why)) != 0) {
-        fail_msg("%s", why);
-    }
-    assert_int_equal(replay_script_make(trace, script), 0);
-}
+#include "replay_trial.h"
 
 /* ---- reading ---- */
 
@@ -93,25 +81,22 @@ UNIT_TEST_WITH(test_scripts_of_groups, make_path, remove_path)
     static const uint32_t firsts[] = { 5, 0, 8, 64, 0, 32, 0, 64, 64, 0, 5 };
     static const uint32_t steps_of_5[] = { 0, 1, 4, 6, 9, 10 };
     static const uint32_t steps_of_8[] = { 1, 2, 4, 6, 9 };
-    trace_trial *t = *state;
-    replay_script script;
-    trace_file trace;
+    replayed r;
+    const replay_script *script = &r.script;
 
-    put_text(t->path, groups_text, strlen(groups_text));
-    make_script(t->path, &trace, &script);
-    assert_int_equal(script.count, 11);
-    for (uint32_t i = 0; i < script.count; i++) {
-        assert_int_equal(script.ops[i].lanes, lanes[i]);
-        assert_int_equal(script.ops[i].what >> 16, firsts[i]);
+    begin_replay(*state, groups_text, &r);
+    assert_int_equal(script->count, 11);
+    for (uint32_t i = 0; i < script->count; i++) {
+        assert_int_equal(script->ops[i].lanes, lanes[i]);
+        assert_int_equal(script->ops[i].what >> 16, firsts[i]);
     }
-    assert_int_equal(script.begin[6] - script.begin[5], 6);
-    assert_memory_equal(&script.steps[script.begin[5]], steps_of_5, sizeof(steps_of_5));
-    assert_int_equal(script.begin[9] - script.begin[8], 5);
-    assert_memory_equal(&script.steps[script.begin[8]], steps_of_8, sizeof(steps_of_8));
-    assert_int_equal(script.begin[41] - script.begin[40], 1); /* warp 1 */
-    assert_int_equal(script.begin[72], 5 * 32 + 4 * 8 + 2);
-    replay_script_free(&script);
-    trace_file_free(&trace);
+    assert_int_equal(script->begin[6] - script->begin[5], 6);
+    assert_memory_equal(&script->steps[script->begin[5]], steps_of_5, sizeof(steps_of_5));
+    assert_int_equal(script->begin[9] - script->begin[8], 5);
+    assert_memory_equal(&script->steps[script->begin[8]], steps_of_8, sizeof(steps_of_8));
+    assert_int_equal(script->begin[41] - script->begin[40], 1); /* warp 1 */
+    assert_int_equal(script->begin[72], 5 * 32 + 4 * 8 + 2);
+    end_replay(&r);
 }
 
 static int is_tried(const shpool_allocator *allocator)
@@ -123,42 +108,29 @@ static int is_tried(const shpool_allocator *allocator)
 /* Threads and groups share a warp: each call is made once, by all its lanes, in its turn. */
 UNIT_TEST_WITH(test_a_replay_of_groups, make_path, remove_path)
 {
-    trace_trial *t = *state;
-    replay_script script;
-    trace_file trace;
+    const unsigned long long before = 64 + 256 + 128 + 64 + 4000; /* bytes up to the block's */
+    replayed r;
     size_t tried = 0;
 
-    put_text(t->path, groups_text, strlen(groups_text));
-    make_script(t->path, &trace, &script);
+    begin_replay(*state, groups_text, &r);
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
-        const shpool_allocator *allocator = shpool_allocator_get(i);
-        const replay_shape shape = { allocator->name, 72, 16384 };
-        const replay_shape tight = { allocator->name, 72, 3500 };
-        replay_tally tally;
+        const char *name = shpool_allocator_get(i)->name;
+        const replay_shape shape = { name, 72, 16384 };
+        const replay_shape tight = { name, 72, 3500 };
+        replay_tally all = { .ops = 11, .mallocs = 7, .frees = 3, .resizes = 1,
+                             .bytes = before + 512 + 1024 };
 
-        if (!is_tried(allocator)) {
-            continue;
+        if (is_tried(shpool_allocator_get(i))) {
+            assert_replay(&r, &shape, 0, all);
+            all.failures = 1; /* the block's 4000 bytes */
+            assert_replay(&r, &tight, 0, all);
+            assert_replay(&r, &tight, 1, (replay_tally){ .ops = 5, .mallocs = 5, .failures = 1,
+                                                         .bytes = before }); /* ends there */
+            tried++;
         }
-        if (replay_cpu(&script, &shape, 0, &tally, NULL) != SHPOOL_OK) {
-            fail_msg("%s", shpool_last_error());
-        }
-        assert_int_equal(tally.mallocs, 7);
-        assert_int_equal(tally.frees, 3);
-        assert_int_equal(tally.resizes, 1);
-        assert_int_equal(tally.ops, 11);
-        assert_int_equal(tally.bytes, 64 + 256 + 128 + 64 + 4000 + 512 + 1024);
-        assert_int_equal(tally.failures, 0);
-        assert_int_equal(tally.refused, 0);
-        assert_int_equal(replay_cpu(&script, &tight, 0, &tally, NULL), SHPOOL_OK);
-        assert_int_equal(tally.failures, 1); /* the block's 4000 bytes */
-        assert_int_equal(tally.ops, 11);
-        assert_int_equal(replay_cpu(&script, &tight, 1, &tally, NULL), SHPOOL_OK);
-        assert_int_equal(tally.ops, 5); /* ends there */
-        tried++;
     }
     assert_true(tried >= 4);
-    replay_script_free(&script);
-    trace_file_free(&trace);
+    end_replay(&r);
 }
 
 /* A recorded replay has the same calls by the same lanes.  The block's calls are made by its first
@@ -173,17 +145,15 @@ UNIT_TEST_WITH(test_a_replay_has_the_same_records, make_path, remove_path)
     char spec[128];
     char path[80];
     const replay_shape shape = { spec, 0, 16384 };
-    replay_script script;
     replay_tally tally;
-    trace_file trace;
+    replayed r;
     const char *at;
     char *text;
 
-    put_text(t->path, groups_text, strlen(groups_text));
-    make_script(t->path, &trace, &script);
+    begin_replay(t, groups_text, &r);
     (void)snprintf(path, sizeof(path), "%s.2", t->path);
     (void)snprintf(spec, sizeof(spec), "bitmap:trace=%s", path);
-    assert_int_equal(replay_cpu(&script, &shape, 0, &tally, NULL), SHPOOL_OK);
+    assert_int_equal(replay_cpu(&r.script, &shape, 0, &tally, NULL), SHPOOL_OK);
     text = trace_text(path);
     (void)unlink(path);
     at = trace_records(text);
@@ -194,8 +164,7 @@ UNIT_TEST_WITH(test_a_replay_has_the_same_records, make_path, remove_path)
         }
     }
     free(text);
-    replay_script_free(&script);
-    trace_file_free(&trace);
+    end_replay(&r);
 }
 
 /* Groups that overlap, and threads in between: no call waits for ever. */
@@ -207,9 +176,7 @@ UNIT_TEST_WITH(test_groups_that_overlap, make_path, remove_path)
     trace_trial *t = *state;
     const replay_shape shape = { "bitmap", 0, 100000 };
     FILE *file = fopen(t->path, "w");
-    replay_script script;
-    replay_tally tally;
-    trace_file trace;
+    replayed made;
     uint32_t r = 1;
 
     assert_non_null(file);
@@ -227,15 +194,10 @@ UNIT_TEST_WITH(test_groups_that_overlap, make_path, remove_path)
     }
     fputs("end 1\n", file);
     assert_int_equal(fclose(file), 0);
-    make_script(t->path, &trace, &script);
-    if (replay_cpu(&script, &shape, 0, &tally, NULL) != SHPOOL_OK) {
-        fail_msg("%s", shpool_last_error());
-    }
-    assert_int_equal(tally.mallocs, RECORDS);
-    assert_int_equal(tally.frees, RECORDS);
-    assert_int_equal(tally.failures + tally.refused, 0);
-    replay_script_free(&script);
-    trace_file_free(&trace);
+    begin_replay(t, NULL, &made);
+    assert_replay(&made, &shape, 0, (replay_tally){ .ops = 2 * RECORDS, .mallocs = RECORDS,
+                                                    .frees = RECORDS, .bytes = 50 * RECORDS });
+    end_replay(&made);
 }
 
 UNIT_TEST_WITH(test_pools_of_groups, make_path, remove_path)
@@ -256,26 +218,22 @@ UNIT_TEST_WITH(test_pools_of_groups, make_path, remove_path)
           "warp 0 frees or resizes what lanes 8-15 of warp 0 has" }, /* moves to thread 0's pool */
         { "m 8+7 0x0 16 16 16 0\nf 9 0x0 0 0\n", 1, "thread 9 frees or resizes what lanes" },
     };
-    trace_trial *t = *state;
 
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
         char text[512];
         char why[256] = "";
-        replay_script script;
-        trace_file trace;
+        replayed r;
         int fits;
 
         (void)snprintf(text, sizeof(text), HEAD_OF("2", "64", "64", "1", "1024")
                        "block 0 launch 1 records 2 dropped 0\n%send 1\n", rows[i].records);
-        put_text(t->path, text, strlen(text));
-        make_script(t->path, &trace, &script);
-        fits = replay_fits(&script, SHPOOL_SCOPE_GROUP, rows[i].share, why, sizeof(why));
+        begin_replay(*state, text, &r);
+        fits = replay_fits(&r.script, SHPOOL_SCOPE_GROUP, rows[i].share, why, sizeof(why));
         if ((fits != (rows[i].why == NULL)) || (!fits && (strstr(why, rows[i].why) == NULL))) {
             fail_msg("row %zu: %d, \"%s\"", i, fits, why);
         }
-        assert_true(replay_fits(&script, SHPOOL_SCOPE_BLOCK, 64, why, sizeof(why)));
-        replay_script_free(&script);
-        trace_file_free(&trace);
+        assert_true(replay_fits(&r.script, SHPOOL_SCOPE_BLOCK, 64, why, sizeof(why)));
+        end_replay(&r);
     }
 }
 
@@ -321,40 +279,14 @@ UNIT_TEST_WITH(test_failures_are_those_recorded, make_path, remove_path)
 {
     static const shpool_config want = { .block_threads = 64, .payload_bytes = 2048,
                                         .threads_per_pool = 64 };
-    trace_trial *t = *state;
     unsigned long long failures = 0;
 
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
-        shpool_report_data report;
-        replay_script script;
-        char spec[64];
-        replay_shape shape = { spec, 64, 0 };
-        replay_tally tally;
-        trace_file trace;
 
-        if (!is_tried(allocator) || (allocator->scope == SHPOOL_SCOPE_CLUSTER)) {
-            continue;
+        if (is_tried(allocator) && (allocator->scope != SHPOOL_SCOPE_CLUSTER)) {
+            failures += fails_as_recorded(*state, allocator, &want, churn);
         }
-        trace_open(t, allocator->name, ",trace_blocks=1", &want);
-        t->number = 5;
-        trace_run(t, churn);
-        assert_int_equal(shpool_simt_report(&t->pool, &report), SHPOOL_OK);
-        assert_int_equal(shpool_simt_close(&t->pool), SHPOOL_OK);
-        make_script(t->path, &trace, &script);
-        (void)snprintf(spec, sizeof(spec), "%s:stats=1", allocator->name);
-        shape.total_bytes = trace.pools * trace.pool_bytes + SHPOOL_AREA_BYTES;
-        assert_int_equal(replay_cpu(&script, &shape, 0, &tally, NULL), SHPOOL_OK);
-        assert_int_equal(tally.mallocs, report.mallocs);
-        assert_int_equal(tally.frees, report.frees);
-        assert_int_equal(tally.refused, 0);
-        if (tally.failures != report.failures) {
-            fail_msg("%s: %llu mallocs fail, recorded were %llu", allocator->name, tally.failures,
-                     report.failures);
-        }
-        failures += report.failures;
-        replay_script_free(&script);
-        trace_file_free(&trace);
     }
     assert_true(failures > 10);
 }

@@ -11,12 +11,8 @@
 #include <sys/stat.h>
 
 #include "tests/faults.h"
-#include "tools/bench/json.h"
 #include "tools/bench/names.h"
-
-#if HAVE_JANSSON
-#include <jansson.h>
-#endif
+#include "tools/bench/results.h"
 
 #define WRITES 16u /* limits on a file that are tried */
 
@@ -124,7 +120,7 @@ static void end_command(void)
 
 static void sweep_allocations(command *what, const char *words, const char *output)
 {
-    const fault_scene scene = { words, "", 4, 0, begin_command, act_command, end_command };
+    const fault_scene scene = { words, "", 2, 0, begin_command, act_command, end_command };
 
     played.what   = what;
     played.words  = words;
@@ -173,11 +169,8 @@ UNIT_TEST(test_replay)
 
 UNIT_TEST(test_plot)
 {
-    if (!bench_has_json()) {
-        skip();
-    }
-    sweep_allocations(bench_plot, "results.json -o chart.svg", "chart.svg");
-    sweep_writes(bench_plot, "results.json -o chart.svg", "chart.svg");
+    sweep_allocations(bench_plot, "r.json -o chart.svg", "chart.svg");
+    sweep_writes(bench_plot, "r.json -o chart.svg", "chart.svg");
 }
 
 /* No Python, none with matplotlib, one that prints nothing, one that fails: stderr says it. */
@@ -209,102 +202,31 @@ UNIT_TEST(test_no_picture)
         }
         assert_true(is_old("map.svg"));
     }
-}
-
-UNIT_TEST(test_compare)
-{
-    if (!bench_has_json()) {
-        skip();
-    }
-    sweep_allocations(bench_compare, "results.json results.json", NULL);
-}
-
-/* ---- results ---- */
-
-/* Write some; returns what bench_json_write() did. */
-static int put_results(const char *name)
-{
-    static const bench_point point = {.spec = "bitmap", .threads = 64, .payload_bytes = 4096};
-    bench_results results = {.count = 0};
-    bench_row     row;
-    FILE         *file   = fopen(name, "w");
-    const int     armed   = fault.armed;
-    int           status;
-
-    assert_non_null(file);
-    fault.armed = 0;
-    bench_row_init(&row, &point);
-    for (uint32_t i = 1; i <= 3; i++) {
-        row.threads = 32 * i;
-        assert_int_equal(bench_results_add(&results, &row), 0);
-    }
-    fault.armed = armed;
-    status      = bench_json_write(&results, file);
-    fault.armed = 0;
-    assert_int_equal(fclose(file), 0);
-    bench_results_clear(&results);
-    return status;
-}
-
-/* Results that lack a row or a member would be read as others. */
-static void act_results(void)
-{
-    static char  whole[65536], text[65536];
-    const size_t bytes   = text_of("results.json", whole, sizeof(whole));
-    const int    nowhere = open("/dev/null", O_WRONLY);
-    const int    err     = dup(STDERR_FILENO);
-    int          status;
-
-    (void)dup2(nowhere, STDERR_FILENO);
-    status = put_results("part.json");
-    (void)dup2(err, STDERR_FILENO);
-    (void)close(err);
-    (void)close(nowhere);
-    if ((status == 0) && ((text_of("part.json", text, sizeof(text)) != bytes) ||
-                          (memcmp(text, whole, bytes) != 0))) {
-        fail_msg("without allocation %u the results are others", fault.at);
-    }
-}
-
-static void nothing(void)
-{
-}
-
-UNIT_TEST(test_results_are_whole_or_refused)
-{
-    static const fault_scene scene = { "results", "", 100, 0, nothing, act_results, nothing };
-
-    if (!bench_has_json()) {
-        skip();
-    }
-    fault_sweep(&scene);
-    (void)unlink("part.json");
+    (void)unlink("python3");
+    assert_int_equal(run(bench_compare, "a.json b.json"), 2);
+    text[text_of("said", text, sizeof(text) - 1)] = '\0';
+    assert_non_null(strstr(text, "there is no python3 on PATH; install the package python3 "));
 }
 
 /* ---- their inputs ---- */
 
 static int start(void **state)
 {
-#if HAVE_JANSSON
-    json_set_alloc_funcs(malloc, free); /* ours */
-#endif
     if ((mkdtemp(folder) == NULL) || (chdir(folder) != 0)) {
         return -1;
     }
     put_text("trace", handed_text, strlen(handed_text));
-    put_text("python3", "#!/bin/sh\nexec cat\n", 19); /* a picture is its data */
+    put_text("python3", "#!/bin/sh\nexec cat <&3\n", 23); /* a picture is its data */
     put_text("said", "", 0);
     if ((chmod("python3", 0700) != 0) || (setenv("PATH", ".:/usr/bin:/bin", 1) != 0)) {
         return -1;
     }
-    (void)put_results("results.json"); /* a build without JSON skips its readers */
     return 0;
 }
 
 static int stop(void **state)
 {
-    static const char *const names[] = {"trace", "results.json", "map.svg", "chart.svg",
-                                        "python3", "said"};
+    static const char *const names[] = {"trace", "map.svg", "chart.svg", "python3", "said"};
 
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(names); i++) {
         (void)unlink(names[i]);

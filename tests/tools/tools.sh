@@ -4,26 +4,9 @@
 set -u
 unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_DEVICE_ALLOCATOR
 unset SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
-failed=0
-out=$(mktemp) || exit 1
-trap 'rm -f "$out"' EXIT
-
-# expect STATUS TEXT COMMAND...: its exit status, and a regular expression that its output matches
-expect() {
-    status=$1
-    text=$2
-    shift 2
-    "$@" >"$out" 2>&1 </dev/null
-    got=$?
-    if [ $got = "$status" ] && grep -q -- "$text" "$out"; then
-        echo "PASS $*"
-    else
-        echo "FAIL $*: status $got, not $status, or nothing like \"$text\" in:"
-        head -5 "$out"
-        failed=1
-    fi
-}
-
+# shellcheck source=tests/build/checks.sh
+. "$top_srcdir/tests/build/checks.sh"
+out=$work/out
 info=./shpool-info
 bench=./shpool-bench
 expect 0 '^usage' $info --help
@@ -177,25 +160,20 @@ if [ -s "$out" ]; then
     echo "FAIL a warning with SHPOOL_LOG_LEVEL=none"
     failed=1
 fi
-if $info list --json >"$out" 2>/dev/null; then
-    expect 0 '"allocators"' $info list --json
-    expect 0 '"archs"' $info archs --json
-    expect 0 '"unit"' $info config --json
-    expect 0 '"invalid": null' $info config --json
-    expect 1 '"invalid": "SHPOOL_CACHE_BYTES ' env SHPOOL_CACHE_BYTES=-1 $info config --json
-    expect 0 '"device_allocators"' $info device --json
-    expect 0 '"key": "hard",' $info device --json
-    expect 0 '"lto_ir"' $info show null --json
-    expect 0 '"plugin": null' $info show null --json
-    expect 0 '"pool_bytes"' $info overhead --threads 64 --bytes 4K --json
-    name=$($info list | sed -n 's/^. \([a-z_]*\) .*pool.*/\1/p' | grep -v null | head -1)
-    [ -z "$name" ] ||
-        expect 1 '"error"' $info --json overhead --threads 64 --bytes 227K --allocator "$name"
-    expect 0 '"seed": 4294967295' $bench --device cpu --allocator null --workload pairs -i 1 \
-        --json -s 4294967295
-    expect 0 '"rows"' $bench --device cpu --allocator null --workload pairs -i 1 --json
-else
-    expect 2 'no JSON support: install libjansson-dev' $info list --json
-    expect 2 'no JSON support: install libjansson-dev' $bench --json
-fi
+expect 0 '"allocators"' $info list --json
+expect 0 '"archs"' $info archs --json
+expect 0 '"unit"' $info config --json
+expect 0 '"invalid": null' $info config --json
+expect 1 '"invalid": "SHPOOL_CACHE_BYTES ' env SHPOOL_CACHE_BYTES=-1 $info config --json
+expect 0 '"device_allocators"' $info device --json
+expect 0 '"key": "hard",' $info device --json
+expect 0 '"lto_ir"' $info show null --json
+expect 0 '"plugin": null' $info show null --json
+expect 0 '"pool_bytes"' $info overhead --threads 64 --bytes 4K --json
+name=$($info list | sed -n 's/^. \([a-z_]*\) .*pool.*/\1/p' | grep -v null | head -1)
+[ -z "$name" ] ||
+    expect 1 '"error"' $info --json overhead --threads 64 --bytes 227K --allocator "$name"
+expect 0 '"seed": 4294967295' $bench --device cpu --allocator null --workload pairs -i 1 \
+    --json -s 4294967295
+expect 0 '"rows"' $bench --device cpu --allocator null --workload pairs -i 1 --json
 exit $failed

@@ -9,33 +9,13 @@ set -u
 unset SHPOOL_ALLOCATOR SHPOOL_CACHE_DIR SHPOOL_DEVICE_ALLOCATOR SHPOOL_LOG_LEVEL
 unset SHPOOL_PLUGIN_PATH
 bench=${top_builddir:-.}/shpool-bench
-case $bench in
-/*) ;;
-*) bench=$PWD/$bench ;;
-esac
-scratch=$(mktemp -d)
-trap 'rm -rf "$scratch"' EXIT
-cd "$scratch" || exit 1
+bench=$(realpath "$bench")
+# shellcheck source=tests/build/checks.sh
+. "${top_srcdir:-.}/tests/build/checks.sh"
+mkdir "$work/here" && cd "$work/here" || exit 1
 # a picture is its data here; tests/tools/plot.sh draws
-mkdir bin && printf '#!/bin/sh\nexec cat\n' >bin/python3 && chmod +x bin/python3
-PATH=$scratch/bin:$PATH
-failed=0
-
-expect() # STATUS PATTERN COMMAND...: of output and errors together
-{
-    status=$1
-    pattern=$2
-    shift 2
-    "$@" >output 2>&1
-    got=$?
-    if [ $got -eq "$status" ] && { [ -z "$pattern" ] || grep -q -e "$pattern" output; }; then
-        echo "PASS $*"
-    else
-        echo "FAIL ($got, not $status, or no \"$pattern\") $*"
-        cat output
-        failed=1
-    fi
-}
+mkdir bin && printf '#!/bin/sh\nexec cat <&3\n' >bin/python3 && chmod +x bin/python3
+PATH=$PWD/bin:$PATH
 
 record() # SPEC
 {
@@ -47,7 +27,7 @@ record bitmap:trace=t,trace_blocks=1
 expect 0 '^shpool-trace 2$' cat t
 expect 0 'fewest bytes, speed not measured: SHPOOL_ALLOCATOR=[a-z_]*:total_bytes=[0-9]' \
     "$bench" replay --device cpu t
-cp output ranking
+cp "$work/out" ranking
 
 # the first row needs the fewest bytes, and the line below the table names it
 best=$(awk '$1 == 1 { print $6; exit }' ranking)
@@ -98,7 +78,7 @@ expect 0 '^shpool-trace 2$' cat t
 
 # several geometries, a pool that cannot be, a trace from a pipe
 expect 0 '' "$bench" replay --device cpu --allocator freelist --threads-per-pool 8,16 t
-expect 0 '^8 16 $' echo "$(awk '/ freelist / { print $3 }' output | sort -n | tr '\n' ' ')"
+expect 0 '^8 16 $' echo "$(awk '/ freelist / { print $3 }' "$work/out" | sort -n | tr '\n' ' ')"
 expect 0 'no such pool: 16 bytes are too few' "$bench" replay --device cpu --allocator bitmap \
     --bytes 16 t
 expect 0 'fewest bytes' sh -c "cat t | '$bench' replay --device cpu --allocator bitmap /dev/stdin"
@@ -114,7 +94,7 @@ expect 0 '"the block",0,64,1,1024,' cat groups.svg
 
 # drops are reported, immediately and later
 record bitmap:trace=drops,trace_bytes=4K,trace_blocks=1
-cp output messages
+cp "$work/out" messages
 expect 0 'records did not fit and were dropped' cat messages
 expect 0 'records were dropped' "$bench" replay --device cpu --allocator bitmap drops
 
@@ -139,7 +119,7 @@ expect 1 'not a trace of shpool' "$bench" replay script
 expect 1 'No such file' "$bench" replay nothing
 expect 1 'did you mean "bitmap"' "$bench" replay --device cpu --allocator bitmop t
 expect 1 'unknown key "check1".* "check"' "$bench" replay --device cpu --allocator bitmap:check1=1 t
-cp output messages
+cp "$work/out" messages
 expect 1 '' grep '^#' messages
 expect 2 'known ones' "$bench" replay --arch sm_1 t
 expect 0 '^usage' "$bench" replay --help

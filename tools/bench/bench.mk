@@ -3,65 +3,61 @@ shpool_bench_SOURCES = \
 	tools/bench/bench.c \
 	tools/bench/column.c \
 	tools/bench/column.h \
-	tools/bench/command.c \
-	tools/bench/command.h \
 	tools/bench/compare.c \
 	tools/bench/facts.c \
 	tools/bench/facts.h \
 	tools/bench/gpu.h \
-	tools/bench/json.c \
-	tools/bench/json.h \
 	tools/bench/list.c \
 	tools/bench/list.h \
 	tools/bench/names.c \
 	tools/bench/names.h \
-	tools/bench/options.c \
-	tools/bench/options.h \
 	tools/bench/picture.c \
 	tools/bench/picture.h \
 	tools/bench/places.c \
 	tools/bench/places.h \
+	tools/bench/plot.c \
 	tools/bench/progress.c \
 	tools/bench/progress.h \
+	tools/bench/python.c \
+	tools/bench/python.h \
 	tools/bench/record.c \
 	tools/bench/record.h \
-	$(shpool_json_sources) \
+	tools/bench/results.c \
+	tools/bench/results.h \
 	$(shpool_tool_sources)
-shpool_bench_CFLAGS = $(AM_CFLAGS) $(JANSSON_CFLAGS)
 EXTRA_DIST += tools/bench/gpu.cu tools/bench/no_cuda.c
 if HAVE_NVCC
 shpool_bench_SOURCES += tools/bench/gpu.cu
 else
 shpool_bench_SOURCES += tools/bench/no_cuda.c
 endif
-nodist_shpool_bench_SOURCES = tools/bench/draw.c
-# what draws pictures is inside the tool, which passes it to Python
-EXTRA_DIST += tools/bench/draw.py
-tools/bench/draw.c: tools/bench/draw.py
+nodist_shpool_bench_SOURCES = tools/bench/programs.c
+# the programs that the tool passes to Python
+shpool_bench_python = $(top_srcdir)/tools/bench/draw.py $(top_srcdir)/tools/bench/results.py
+EXTRA_DIST += tools/bench/draw.py tools/bench/results.py
+tools/bench/programs.c: $(shpool_bench_python)
 	@$(MKDIR_P) $(@D)
-	$(AM_V_GEN){ echo '#include "tools/bench/picture.h"'; \
-	  echo 'const char bench_picture_program[] = {'; \
-	  od -An -v -tu1 $(top_srcdir)/tools/bench/draw.py | \
-	    sed 's/  *\([0-9][0-9]*\)/\1,/g' && echo '0};'; } >$@-t && mv -f $@-t $@
-MOSTLYCLEANFILES += tools/bench/draw.c
+	$(AM_V_GEN){ echo '#include "tools/bench/python.h"'; for file in $(shpool_bench_python); do \
+	  echo "const char bench_`basename $$file .py`_program[] = {" && od -An -v -tu1 $$file | \
+	    sed 's/  *\([0-9][0-9]*\)/\1,/g' && echo '0};' || exit; done; } >$@-t && mv -f $@-t $@
+MOSTLYCLEANFILES += tools/bench/programs.c
 # objects that are made by rules of their own
 shpool_bench_objects = $(shpool_bench_inline)
 include tools/bench/block/block.mk
 include tools/bench/coalesce/coalesce.mk
 include tools/bench/loadstore/loadstore.mk
 include tools/bench/memory/memory.mk
-include tools/bench/plot/plot.mk
 include tools/bench/trace/trace.mk
 
 if HAVE_NVCC
-shpool_bench_LDADD        = $(shpool_bench_objects) $(SHPOOL_NVCC_LIBS) $(JANSSON_LIBS)
+shpool_bench_LDADD        = $(shpool_bench_objects) $(SHPOOL_NVCC_LIBS)
 shpool_bench_DEPENDENCIES = $(shpool_bench_objects) $(SHPOOL_NVCC_DEPS)
 shpool_bench_LINK         = $(SHPOOL_NVCC_LINK)
 -include tools/bench/block/cuda.cud tools/bench/block/linked.cud tools/bench/gpu.cud \
 	tools/bench/loadstore/run.cud tools/bench/memory/cub.cud tools/bench/trace/replay_cuda.cud
 -include $(shpool_bench_objects:.o=.cud)
 else
-shpool_bench_LDADD = libshpool_core.la $(JANSSON_LIBS) $(LIBM)
+shpool_bench_LDADD = libshpool_core.la $(LIBM)
 # automake's own default, which the _LINK of the other branch suppresses
 shpool_bench_LINK = $(LIBTOOL) $(AM_V_lt) --tag=CC $(AM_LIBTOOLFLAGS) $(LIBTOOLFLAGS) --mode=link \
 	$(CCLD) $(shpool_bench_CFLAGS) $(CFLAGS) $(AM_LDFLAGS) $(LDFLAGS) -o $@

@@ -13,6 +13,10 @@
 
 /* ---- as text ---- */
 
+const char *const bench_kind_names[] = {
+    [BENCH_TEXT] = "text", [BENCH_NAME] = "name", [BENCH_U32] = "u32", [BENCH_U64] = "u64",
+    [BENCH_INT] = "int", [BENCH_REAL] = "real", [BENCH_SERIES] = "series"};
+
 void bench_cell(const bench_column *column, const void *record, char *text, size_t bytes)
 {
     const void  *member = (const char *)record + column->offset;
@@ -62,6 +66,49 @@ void bench_csv_facts(FILE *to, const bench_column *columns, const void *record)
         bench_cell(c, record, text, sizeof(text));
         text[strcspn(text, "\r\n")] = '\0';
         fprintf(to, "# %s: %s\n", c->name, text);
+    }
+}
+
+static void json_member(tool_json *json, const bench_column *column, const void *record)
+{
+    const void         *member = (const char *)record + column->offset;
+    const bench_series *series = member;
+    char                text[CELL_BYTES];
+
+    bench_cell(column, record, text, sizeof(text));
+    switch (column->kind) {
+    case BENCH_REAL:
+        if (text[0] != '\0') {
+            tool_json_real(json, column->name, *(const double *)member, 6);
+            return;
+        }
+        break;
+    case BENCH_SERIES:
+        tool_json_open(json, column->name, '[');
+        for (size_t i = 0; i < series->count; i++) {
+            tool_json_real(json, NULL, series->value[i], 6);
+        }
+        tool_json_close(json);
+        return;
+    case BENCH_TEXT:
+        tool_json_text(json, column->name, member);
+        return;
+    case BENCH_NAME:
+        tool_json_text(json, column->name, *(const char *const *)member);
+        return;
+    default:
+        if (text[0] != '\0') {
+            tool_json_integer(json, column->name, strtoll(text, NULL, 10));
+            return;
+        }
+    }
+    tool_json_text(json, column->name, NULL);
+}
+
+void bench_json_members(tool_json *json, const bench_column *columns, const void *record)
+{
+    for (const bench_column *c = columns; c->name != NULL; c++) {
+        json_member(json, c, record);
     }
 }
 

@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "tools/json.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -24,26 +26,29 @@ typedef enum bench_kind {
     BENCH_TEXT, BENCH_NAME, BENCH_U32, BENCH_U64, BENCH_INT, BENCH_REAL, BENCH_SERIES
 } bench_kind;
 
+extern const char *const bench_kind_names[]; /* for results.py */
+
 /** A member of a record; a name of NULL ends a list of them. */
 typedef struct bench_column {
     const char *name;    /* in CSV and JSON */
     bench_kind  kind;    /* BENCH_INT and BENCH_REAL: negative is none */
     size_t      offset;
-    size_t      bytes;
     const char *heading; /* in the table; NULL: not there */
     int         width;   /* negative: flush left; 0: the note, at the end */
     const char *format;  /* of a BENCH_REAL in the table */
 } bench_column;
 
-/** For lists of columns: of a member of a type, where it is. */
-#define BENCH_AT(_type, _member) offsetof(_type, _member), sizeof(((_type *)NULL)->_member)
-#define BENCH_LAST {NULL, BENCH_TEXT, 0, 0, NULL, 0, NULL} /* ends them */
+#define BENCH_AT(_type, _member) offsetof(_type, _member)
+#define BENCH_LAST {NULL, BENCH_TEXT, 0, NULL, 0, NULL} /* ends a list of columns */
 
 /** The member of a record as text, with all digits that count; empty: none. */
 void bench_cell(const bench_column *column, const void *record, char *text, size_t bytes);
 
 /** The first lines of CSV: `# name: value` for each member of a record. */
 void bench_csv_facts(FILE *to, const bench_column *columns, const void *record);
+
+/** JSON: the members of an object that is open; a missing figure is null. */
+void bench_json_members(tool_json *json, const bench_column *columns, const void *record);
 
 /** A line of CSV, and the one before all others, which names the columns. */
 void bench_csv_heading(FILE *to, const bench_column *columns);

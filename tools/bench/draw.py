@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Pictures of shpool-bench: charts of results, and maps of a pool over time.
 
-    draw.py KIND FORMAT [FIGURE] <DATA.json >PICTURE
+    draw.py KIND FORMAT [FIGURE] 3<DATA.json >PICTURE
 
 KIND is results (FIGURE is gops, cycles or failed), map, or check, which only tells whether a
 picture can be drawn.  FORMAT is svg, png or pdf.  shpool-bench has this file inside and passes it
-to Python; plot/plot.c and trace/map.c write the data.  Exit status: 0; 1: stderr says why; 3:
+to Python; results.c and trace/map.c write the data.  Exit status: 0; 1: stderr says why; 3:
 there is no matplotlib.
 """
 import sys
@@ -590,7 +590,7 @@ def draw_map(data):
 
 def main(kind, form="svg", figure="gops"):
     if kind != "check":
-        data = json.load(sys.stdin)
+        data = json.load(open(3))
         page = draw_map(data) if kind == "map" else draw_results(data, figure)
         sys.stdout.buffer.write(page.picture(form))
 

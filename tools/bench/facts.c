@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include "lib/driver.h"
+#include "lib/internal.h"
 #include "facts.h"
 #include "gpu.h"
+#include "tools/message.h"
 
 const bench_column bench_origin_columns[] = {
     {"version", BENCH_TEXT, BENCH_AT(bench_origin, version), NULL, 0, NULL},
@@ -30,6 +32,48 @@ static void set_version_and_date(bench_origin *origin)
     if (gmtime_r(&now, &utc) != NULL) {
         (void)strftime(origin->date, sizeof(origin->date), "%Y-%m-%dT%H:%M:%SZ", &utc);
     }
+}
+
+/* A word of the command line, in quotes if a shell would see more in it. */
+static void add_word(shpool_text *text, const char *word)
+{
+    const char *at;
+
+    if ((word[0] != '\0') && (strpbrk(word, " \t\n\"'$`\\|&;<>()*?[]#~!{}") == NULL)) {
+        shpool_text_add(text, "%s", word);
+        return;
+    }
+    shpool_text_add(text, "'");
+    for (at = word; *at != '\0'; at++) {
+        shpool_text_add(text, (*at == '\'') ? "'\\''" : "%c", *at);
+    }
+    shpool_text_add(text, "'");
+}
+
+void bench_command_write(const char *tool, int argc, char **argv, char *line, size_t bytes)
+{
+    shpool_text text = shpool_text_make(line, bytes);
+    int         i;
+
+    shpool_text_add(&text, "%s", tool);
+    for (i = 1; i < argc; i++) {
+        shpool_text_add(&text, " ");
+        add_word(&text, argv[i]);
+    }
+}
+
+int bench_choose_device(int device, char *text, size_t bytes)
+{
+    const int cuda = bench_cuda_present(text, bytes);
+
+    if ((device == 1) && !cuda) {
+        tool_say("shpool-bench: --device cuda: %s; --device cpu works anywhere\n", text);
+        return -1;
+    }
+    if (device == 0) {
+        snprintf(text, bytes, "--device cpu");
+    }
+    return cuda && (device != 0);
 }
 
 /* ---- the CPU block executor ---- */

@@ -8,7 +8,8 @@
 #include <shpool/shpool.h>
 
 #include "column.h"
-#include "command.h"
+
+#define BENCH_COMMAND_BYTES 1024
 
 #ifdef __cplusplus
 extern "C" {
@@ -25,6 +26,9 @@ typedef struct bench_origin {
 } bench_origin;
 
 extern const bench_column bench_origin_columns[];
+
+/** Write a shell command that repeats the run: the tool's name, then argv[1] and the rest. */
+void bench_command_write(const char *tool, int argc, char **argv, char *line, size_t bytes);
 
 /** All but the command, of the CPU block executor; why: it runs there. */
 void bench_origin_cpu(bench_origin *origin, const char *why);

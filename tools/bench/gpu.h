@@ -12,6 +12,10 @@ extern "C" {
 /** Whether there is a GPU; its name and driver in text, or why not. */
 int bench_cuda_present(char *text, size_t bytes);
 
+/** Whether to run on a GPU; device: in bench_device_names, or BENCH_ANY_DEVICE.  text: why, or the
+ *  GPU.  -1: there is none, and stderr says so. */
+int bench_choose_device(int device, char *text, size_t bytes);
+
 /** The version of the CUDA runtime, 13000 for 13.0; 0: this build has no CUDA. */
 int bench_cuda_runtime(void);
 

@@ -13,39 +13,31 @@
 
 #define WHAT_BYTES (TOOL_OPTION_BYTES + 32)
 
-static int number(const char *text, const char *option, uint32_t low, uint32_t high,
-                  const char *hint, uint32_t *value)
+int bench_output(const tool_given *given, void *field)
 {
-    uint64_t n;
-
-    if (!shpool_spec_number(text, 1, &n) || (n < low) || (n > high)) {
-        tool_say("shpool-bench: %s %s: a number from %u to %u is needed%s\n", option, text,
-                 (unsigned)low, (unsigned)high, hint);
-        return -1;
+    if (given->value != NULL) {
+        return tool_file(given, field);
     }
-    *value = (uint32_t)n;
+    *(const char **)field = "-";
     return 0;
 }
 
-int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,
-                 uint32_t *value)
+int bench_bytes(const tool_given *given, void *field)
 {
-    return number(text, option, low, high, "", value);
+    return tool_number_hint(given, field, "; it may end in K, M or G");
 }
 
-int bench_bytes(const char *text, const char *option, uint32_t low, uint32_t high, uint32_t *value)
+int bench_decimal(const tool_given *given, void *field)
 {
-    return number(text, option, low, high, "; it may end in K, M or G", value);
-}
+    double *value = field;
+    char   *end;
 
-int bench_decimal(const char *text, const char *option, double low, double high, double *value)
-{
-    char *end;
-
-    *value = strtod(text, &end);
-    if ((end == text) || (*end != '\0') || !(*value >= low) || !(*value <= high)) {
-        tool_say("shpool-bench: %s %s: a number from %g to %g is needed\n", option, text,
-                 low, high);
+    *value = strtod(given->value, &end);
+    if ((end == given->value) || (*end != '\0') || !(*value >= given->row->low) ||
+        !(*value <= given->row->high)) {
+        tool_say("shpool-bench: %s %s: a number from %g to %g is needed\n", given->typed,
+                 given->value,
+                 given->row->low, given->row->high);
         return -1;
     }
     return 0;
@@ -140,21 +132,23 @@ static const char *add_piece(char *piece, uint32_t low, uint32_t high, bench_lis
     return NULL;
 }
 
-int bench_numbers(const char *text, const char *option, uint32_t low, uint32_t high,
-                  bench_list *list)
+int bench_numbers(const tool_given *given, void *field)
 {
-    const char *at    = text;
-    const char *wrong = NULL;
-    char        piece[64];
+    const uint32_t low   = (uint32_t)given->row->low;
+    const uint32_t high  = (uint32_t)given->row->high;
+    const char    *at    = given->value;
+    const char    *wrong = NULL;
+    char           piece[64];
 
     while ((wrong == NULL) && (next_piece(&at, piece, sizeof(piece)) != NULL)) {
-        wrong = add_piece(piece, low, high, list);
+        wrong = add_piece(piece, low, high, field);
     }
     if ((wrong == NULL) && (at == NULL)) {
         return 0;
     }
     tool_say("shpool-bench: %s %s: %s%snumbers from %u to %u are needed, at most %d of "
-             "them: 32,64 or 128-1024 (doubles) or 100-400:100 (steps)%s\n", option, text,
+             "them: 32,64 or 128-1024 (doubles) or 100-400:100 (steps)%s\n", given->typed,
+             given->value,
              (wrong != NULL) ? wrong : "", ((wrong != NULL) && (wrong[0] != '\0')) ? "; " : "",
              (unsigned)low, (unsigned)high, BENCH_LIST,
              (high > 1024) ? "; they may end in K, M or G" : "");
@@ -177,74 +171,71 @@ static int add_choice(const char *name, const char *const *known, bench_list *li
     return found;
 }
 
-/* Report one of several names, or that it is empty. */
-static void refuse_choice(const char *text, const char *option, const char *name,
-                          const char *const *known)
-{
-    const char *names[BENCH_LIST + 2];
-    char        what[WHAT_BYTES];
-    size_t      count = 0;
-
-    if (name[0] == '\0') {
-        tool_say("shpool-bench: %s %s: a name is empty; one comma separates two names\n",
-                 option, text);
-        return;
-    }
-    for (; (known[count] != NULL) && (count < BENCH_LIST); count++) {
-        names[count] = known[count];
-    }
-    names[count]     = "all";
-    names[count + 1] = NULL;
-    snprintf(what, sizeof(what), "a value of %s", option);
-    tool_unknown("shpool-bench", what, name, names);
-}
-
-int bench_choices(const char *text, const char *option, const char *const *known,
-                  bench_list *list)
-{
-    const char *at    = text;
-    int         found = 1;
-    char        piece[64];
-
-    while (found && (next_piece(&at, piece, sizeof(piece)) != NULL)) {
-        found = add_choice(piece, known, list);
-    }
-    if (found && (at == NULL)) {
-        return 0;
-    }
-    refuse_choice(text, option, found ? at : piece, known);
-    return -1;
-}
-
-int bench_choice(const char *name, const char *option, const char *const *known)
+static int refuse(const char *typed, const char *name, const char *const *known)
 {
     char what[WHAT_BYTES];
-    int  i;
 
-    for (i = 0; known[i] != NULL; i++) {
-        if (strcmp(name, known[i]) == 0) {
-            return i;
-        }
-    }
-    snprintf(what, sizeof(what), "a value of %s", option);
+    snprintf(what, sizeof(what), "a value of %s", typed);
     tool_unknown("shpool-bench", what, name, known);
     return -1;
 }
 
-int bench_name_add(bench_names *names, const char *option, const char *name)
+int bench_choices(const tool_given *given, void *field)
 {
-    size_t i;
+    const char *names[BENCH_LIST + 2] = {NULL};
+    const char *at    = given->value;
+    const char *name  = given->value;
+    int         found = 1;
+    char        piece[64];
+    size_t      count = 0;
 
-    for (i = 0; i < names->count; i++) {
+    while (found && (next_piece(&at, piece, sizeof(piece)) != NULL)) {
+        found = add_choice(piece, given->row->names, field);
+    }
+    if (found && (at == NULL)) {
+        return 0;
+    }
+    name = found ? at : piece;
+    if (name[0] == '\0') {
+        tool_say("shpool-bench: %s %s: a name is empty; one comma separates two names\n",
+                 given->typed,
+                 given->value);
+        return -1;
+    }
+    for (; (given->row->names[count] != NULL) && (count < BENCH_LIST); count++) {
+        names[count] = given->row->names[count];
+    }
+    names[count] = "all";
+    return refuse(given->typed, name, names);
+}
+
+int bench_choice(const tool_given *given, void *field)
+{
+    for (int i = 0; given->row->names[i] != NULL; i++) {
+        if (strcmp(given->value, given->row->names[i]) == 0) {
+            *(int *)field = i;
+            return 0;
+        }
+    }
+    return refuse(given->typed, given->value, given->row->names);
+}
+
+int bench_name_add(bench_names *names, const char *typed, const char *name)
+{
+    for (size_t i = 0; i < names->count; i++) {
         if (strcmp(names->name[i], name) == 0) {
             return 0;
         }
     }
     if (names->count == BENCH_LIST) {
-        tool_say("shpool-bench: %s %s: at most %d names can be given\n", option, name,
-                 BENCH_LIST);
+        tool_say("shpool-bench: %s %s: at most %d names can be given\n", typed, name, BENCH_LIST);
         return -1;
     }
     names->name[names->count++] = name;
     return 0;
+}
+
+int bench_name(const tool_given *given, void *field)
+{
+    return bench_name_add(field, given->typed, given->value);
 }

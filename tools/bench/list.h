@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/options.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -29,31 +31,20 @@ int bench_list_has(const bench_list *list, uint32_t value);
 /** A value that the list already has keeps its place.  -1: the list is full. */
 int bench_list_add(bench_list *list, uint32_t value);
 
-/** A number from low to high, optionally followed by K, M or G; -1: invalid, reported to stderr. */
-int bench_number(const char *text, const char *option, uint32_t low, uint32_t high,
-                 uint32_t *value);
+/* ---- values of options ---- */
 
-/** The same of bytes: the message says that K, M and G are allowed. */
-int bench_bytes(const char *text, const char *option, uint32_t low, uint32_t high,
-                uint32_t *value);
-
-/** A number from low to high, with a point or without; -1 as above. */
-int bench_decimal(const char *text, const char *option, double low, double high, double *value);
+tool_taker bench_output;  /* const char *: a file; "-" if there is no value */
+tool_taker bench_bytes;   /* tool_number; the message says that K, M and G are allowed */
+tool_taker bench_decimal; /* double, with a point or without */
+tool_taker bench_choice;  /* int: the index of one of the names */
+tool_taker bench_choices; /* bench_list of such; `all` selects all */
+tool_taker bench_name;    /* bench_names: one more */
 
 /**
- * Numbers from low to high: `32,64,128-1024` (a range doubles) or `100-400:100` (it adds 100).
- * They are appended to the list; existing ones keep their places.  -1: stderr says what is wrong
- * and what is valid.
+ * bench_list: `32,64,128-1024` (a range doubles) or `100-400:100` (it adds 100).  They are appended
+ * to the list; existing ones keep their places.
  */
-int bench_numbers(const char *text, const char *option, uint32_t low, uint32_t high,
-                  bench_list *list);
-
-/** Indices of names among the known ones, which NULL ends; `all` selects all.  -1 as above. */
-int bench_choices(const char *text, const char *option, const char *const *known,
-                  bench_list *list);
-
-/** Index of one of the known names; -1 as above. */
-int bench_choice(const char *name, const char *option, const char *const *known);
+tool_taker bench_numbers;
 
 /** Suffix of a noun after `count`. */
 static inline const char *bench_s(unsigned long long count)

@@ -36,6 +36,7 @@ extern const char *const bench_binding_names[]; /* NULL at the end */
 
 extern const char *const bench_command_names[]; /* likewise */
 extern const char *const bench_device_names[];
+#define BENCH_ANY_DEVICE (-1) /* CUDA if there is a GPU */
 
 /** Workloads in bench/block/workload.h's order; NULL at the end. */
 extern const char *const bench_workload_names[];

@@ -3,24 +3,14 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include "lib/internal.h"
 #include "tools/message.h"
 #include "tools/output.h"
 #include "picture.h"
-
-extern char **environ;
-
-#ifndef SYSTEM_PYTHON
-#define SYSTEM_PYTHON "/usr/bin/python3" /* tests have none */
-#endif
+#include "python.h"
 
 /* The ending of a picture's name, or NULL. */
 static const char *ending_of(const char *path)
@@ -36,89 +26,21 @@ static const char *ending_of(const char *path)
     return NULL;
 }
 
-/* ---- Python ---- */
-
-enum { FAILED = 1, NO_MATPLOTLIB = 3, NOT_RUN = 126, NO_PYTHON = 127 }; /* exit statuses */
-
-/* Start the words, with a file as their input (-1: none); 0 or an errno.  Ctrl-C ends the program
- * while it is waited for. */
-static int start(const char *const words[], int input, int output, pid_t *child_p)
+/* Run draw.py.  0, or -1: stderr says why not. */
+static int run_program(const char *path, const char *kind, const char *figure, FILE *data,
+                       FILE *to)
 {
-    sigset_t none;
-    posix_spawnattr_t          attributes;
-    posix_spawn_file_actions_t actions;
-    int error = posix_spawn_file_actions_init(&actions);
+    const char *const words[] = {kind, ending_of(path), figure, NULL};
+    int status = bench_python(bench_draw_program, words, data, to);
 
-    if (error != 0) {
-        return error;
+    if ((status == 0) && (data != NULL) && !ferror(to) && (ftell(to) == 0)) {
+        status = 126; /* nothing was drawn */
     }
-    error = posix_spawnattr_init(&attributes);
-    if (error == 0) {
-        (void)sigemptyset(&none);
-        (void)posix_spawnattr_setsigmask(&attributes, &none);
-        (void)posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK);
-        error = posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO);
-        if ((error == 0) && (input >= 0)) {
-            error = posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO);
-        }
-        error = (error != 0) ? error
-                             : posix_spawnp(child_p, words[0], &actions, &attributes,
-                                            (char *const *)(uintptr_t)words, environ);
-        (void)posix_spawnattr_destroy(&attributes);
-    }
-    (void)posix_spawn_file_actions_destroy(&actions);
-    return error;
-}
-
-/* Run the words, and copy what they print.  The exit status, or NO_PYTHON, NOT_RUN. */
-static int run(const char *const words[], int input, FILE *to)
-{
-    char    text[65536];
-    int     ends[2];
-    int     status = 0;
-    pid_t   child;
-    ssize_t got;
-    int     error = (pipe2(ends, O_CLOEXEC) != 0) ? errno : 0;
-
-    if (error == 0) {
-        error = start(words, input, ends[1], &child);
-        (void)close(ends[1]);
-        while ((error == 0) && (((got = read(ends[0], text, sizeof(text))) > 0) ||
-                                ((got < 0) && (errno == EINTR)))) {
-            (void)!fwrite(text, 1, (got > 0) ? (size_t)got : 0, to); /* ferror() shows a failure */
-        }
-        (void)close(ends[0]);
-    }
-    if (error != 0) {
-        return (error == ENOENT) ? NO_PYTHON : NOT_RUN;
-    }
-    while ((waitpid(child, &status, 0) < 0) && (errno == EINTR)) {
-    }
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-}
-
-/* Run draw.py, by the first Python that has matplotlib: that of PATH, or that of the system's
- * packages.  0, or -1: stderr says why not. */
-static int run_program(const char *path, const char *kind, const char *figure, int input, FILE *to)
-{
-    static const char *const pythons[] = {"python3", SYSTEM_PYTHON};
-    int status = NO_PYTHON;
-
-    for (size_t i = 0; (i < SHPOOL_ARRAY_COUNT(pythons)) &&
-                       ((status == NO_PYTHON) || (status == NO_MATPLOTLIB)); i++) {
-        const char *const words[] = {pythons[i], "-c", bench_picture_program, kind, ending_of(path),
-                                     figure, NULL};
-
-        status = (i > 0) && (access(pythons[i], X_OK) != 0) ? status : run(words, input, to);
-        if ((status == 0) && (input >= 0) && !ferror(to) && (ftell(to) == 0)) {
-            status = NOT_RUN; /* nothing was drawn */
-        }
-    }
-    if ((status == NO_PYTHON) || (status == NO_MATPLOTLIB)) {
+    if (bench_is_no_python(status) || (status == BENCH_NO_MATPLOTLIB)) {
         tool_say("shpool-bench: %s: pictures are drawn by Python with matplotlib, and there is no "
                  "%s; install the package python3-matplotlib (Debian), or run: python3 -m pip "
                  "install matplotlib\n", path,
-                 (status == NO_PYTHON) ? "python3 on PATH" : "matplotlib");
+                 (status == BENCH_NO_MATPLOTLIB) ? "matplotlib" : "python3 on PATH");
     } else if (status != 0) {
         tool_say("shpool-bench: %s: Python did not draw it (exit status %d)\n", path, status);
     }
@@ -151,7 +73,7 @@ int bench_picture_check(const char *path)
     int   failed  = (nowhere == NULL) ? cannot_write(path) : bench_picture_name(path);
 
     if (!failed) {
-        failed = run_program(path, "check", NULL, -1, nowhere);
+        failed = run_program(path, "check", NULL, NULL, nowhere);
     }
     if (nowhere != NULL) {
         (void)fclose(nowhere);
@@ -159,22 +81,15 @@ int bench_picture_check(const char *path)
     return failed;
 }
 
-int bench_picture_draw(const bench_picture *picture, const char *path)
+int bench_picture_draw(FILE *data, const char *kind, const char *figure, const char *path)
 {
-    FILE       *data   = tmpfile();
-    int         failed = (data == NULL);
     tool_output out;
+    int         failed;
 
-    if (failed) {
-        tool_say("shpool-bench: %s: no temporary file for its data: %s\n", path, strerror(errno));
-        return -1;
-    }
-    failed = picture->write(picture->of, data);
-    if (!failed && ((tool_flush(data) != 0) || (fseek(data, 0, SEEK_SET) != 0) ||
-                    (tool_output_begin(&out, path) != 0))) {
+    if ((tool_flush(data) != 0) || (tool_output_begin(&out, path) != 0)) {
         failed = cannot_write(path);
-    } else if (!failed) {
-        failed = run_program(path, picture->kind, picture->figure, fileno(data), out.to);
+    } else {
+        failed = run_program(path, kind, figure, data, out.to);
         if (tool_output_end(&out, !failed) != 0) {
             failed = cannot_write(path);
         }

@@ -2,7 +2,6 @@
 /* shpool-bench block: the members of a result.  The tables here are the only lists of them. */
 #include "config.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/internal.h"
@@ -66,44 +65,6 @@ int bench_is_objects_column(const bench_column *column)
         }
     }
     return 0;
-}
-
-int bench_is_objects_row(const bench_row *row)
-{
-    return row->scope[0] != '\0';
-}
-
-void bench_row_workload(const bench_row *row, char *text, size_t bytes)
-{
-    if (bench_is_objects_row(row)) {
-        snprintf(text, bytes, "%s/%s/%u%s", row->workload, row->scope, (unsigned)row->median_bytes,
-                 row->touched ? "" : "/untouched");
-    } else {
-        snprintf(text, bytes, "%s", row->workload);
-    }
-}
-
-int bench_results_add(bench_results *results, const bench_row *row)
-{
-    const size_t count = results->count;
-
-    if ((count & (count - 1)) == 0) { /* room for 1, 2, 4, ... */
-        bench_row *grown = realloc(results->rows, ((count == 0) ? 1 : 2 * count) * sizeof(*grown));
-
-        if (grown == NULL) {
-            fputs("shpool-bench: no memory for the results\n", stderr);
-            return -1;
-        }
-        results->rows = grown;
-    }
-    results->rows[results->count++] = *row;
-    return 0;
-}
-
-void bench_results_clear(bench_results *results)
-{
-    free(results->rows);
-    memset(results, 0, sizeof(*results));
 }
 
 void bench_row_init(bench_row *row, const bench_point *point)

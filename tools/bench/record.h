@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench block: the members of a result, in memory or from a file. */
+/* shpool-bench block: the members of a result. */
 #ifndef SHPOOL_BENCH_RECORD_H
 #define SHPOOL_BENCH_RECORD_H
 
@@ -88,24 +88,6 @@ extern const bench_column bench_fact_columns[];
 /** Whether only the workload objects has such a column: files of earlier versions lack it, and
  *  tables of other workloads. */
 int bench_is_objects_column(const bench_column *column);
-
-/** Whether the row is one of objects. */
-int bench_is_objects_row(const bench_row *row);
-
-/** The workload; of objects also what else tells rows apart: "objects/warp/2000/untouched". */
-void bench_row_workload(const bench_row *row, char *text, size_t bytes);
-
-/** Results of one run, in memory or from a file. */
-typedef struct bench_results {
-    bench_facts facts;
-    bench_row  *rows;
-    size_t      count;
-} bench_results;
-
-/** Copy a row to the end; 0, or -1: no memory, and stderr says so. */
-int bench_results_add(bench_results *results, const bench_row *row);
-
-void bench_results_clear(bench_results *results);
 
 /** A row with everything but the figures. */
 void bench_row_init(bench_row *row, const bench_point *point);

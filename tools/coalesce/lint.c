@@ -185,9 +185,11 @@ static int print_report(const tool_options *options, const coalesce_report *repo
 {
     switch (options->format) {
     case FORMAT_JSON:
-        return tool_json(report, out);
+        tool_findings_json(report, out);
+        return 1;
     case FORMAT_SARIF:
-        return tool_sarif(report, out);
+        tool_findings_sarif(report, out);
+        return 1;
     default:
         return print_text(options, report, terminal, out);
     }
@@ -274,10 +276,6 @@ int tool_lint(const tool_options *options)
     int             status = TOOL_OK;
     int             delivered;
 
-    if ((options->format != FORMAT_TEXT) && !tool_has_json()) {
-        return tool_failed("JSON and SARIF need jansson: install it (libjansson-dev) and configure "
-                           "again");
-    }
     coalesce_report_init(&report);
     for (size_t i = 0; i < options->file_count; i++) {
         if (lint_file(options, options->files[i], &report) != TOOL_OK) {

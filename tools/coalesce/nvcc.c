@@ -17,69 +17,53 @@
 
 /* For the link named cicc; no name begins with SHPOOL_, which the library would warn of. */
 #define GENUINE "LIBSHPOOL_COALESCE_CICC"
-#define OPTIONS "LIBSHPOOL_COALESCE_OPTIONS"
-#define SKIP    "LIBSHPOOL_COALESCE_SKIP"
+#define OPTIONS "LIBSHPOOL_COALESCE_OPTIONS" /* the words of our own options, one a line */
 
-/* Our own options as passed on: letters, one for each flag, blockDim, and kernels, one a line. */
-#define SKIP_BYTES 8192
+#define OPTIONS_BYTES 8192
+#define MOST_WORDS    256
 
 /* ---- in place of cicc ---- */
 
-/* Lines become strings of skip[], in place; their number. */
-static size_t split_lines(char *lines, const char *skip[TOOL_MOST_SKIPS])
+/* The options that shpool-coalesce nvcc was given; 0: there is no memory for them. */
+static int read_options(char *lines, tool_options *options)
 {
-    size_t count = 0;
-    char  *rest  = lines;
+    char *words[MOST_WORDS] = { lines };
+    int   count = 1;
+    char *rest  = lines;
 
-    for (char *line = strtok_r(lines, "\n", &rest); (line != NULL) && (count < TOOL_MOST_SKIPS);
-         line = strtok_r(NULL, "\n", &rest)) {
-        skip[count++] = line;
+    for (char *word = strtok_r(lines, "\n", &rest); (word != NULL) && (count < MOST_WORDS);
+         word = strtok_r(NULL, "\n", &rest)) {
+        words[count++] = word;
     }
-    return count;
-}
-
-/* Letters: f force, v verbose, r remarks, h headers, l s c w: kinds that are left out; then x,y,z
- * of the block. */
-static ptx_request request_from(const char *letters)
-{
-    const char *numbers = letters + strcspn(letters, "0123456789");
-    ptx_request request = { .plan = { .force = strchr(letters, 'f') != NULL,
-                                      .no_loads = strchr(letters, 'l') != NULL,
-                                      .no_stores = strchr(letters, 's') != NULL,
-                                      .no_copies = strchr(letters, 'c') != NULL,
-                                      .no_rows = strchr(letters, 'w') != NULL },
-                            .remarks = strchr(letters, 'r') != NULL };
-    coalesce_block *block = &request.plan.block;
-
-    (void)sscanf(numbers, "%u,%u,%u", &block->x, &block->y, &block->z);
-    return request;
+    *options = tool_default_options();
+    return tool_take_words(count, words, options) < 0;
 }
 
 /* Report the rewrites, or that there were none. */
-static void tell(const char *path, const char *letters, coalesce_report *report, size_t rewritten)
+static void tell(const char *path, const tool_options *options, coalesce_report *report,
+                 size_t rewritten)
 {
     if (report->out_of_memory) {
         (void)tool_failed("%s: no memory to rewrite it: left as it is", path);
-    } else if (strchr(letters, 'r') != NULL) {
-        const coalesce_text_options options = { 0 };
+    } else if (options->request.remarks) {
+        const coalesce_text_options plain = { 0 };
 
         coalesce_report_sort(report);
-        if (strchr(letters, 'h') == NULL) {
+        if (!options->headers) {
             coalesce_report_drop_headers(report, COALESCE_REMARK, "--headers");
         }
-        (void)coalesce_report_text(report, &options, stderr);
+        (void)coalesce_report_text(report, &plain, stderr);
     }
-    if (strchr(letters, 'v') != NULL) {
+    if (options->verbose) {
         tool_rewritten(path, rewritten);
     }
 }
 
-static void rewrite_in_place(const char *path, const char *letters)
+static void rewrite_in_place(const char *path, const char *words)
 {
-    const char     *skip[TOOL_MOST_SKIPS];
-    const char     *skipped = getenv(SKIP);
-    char           *lines   = strdup((skipped != NULL) ? skipped : "");
-    ptx_request     request = request_from(letters);
+    static tool_options options;
+    char           *lines   = strdup(words);
+    ptx_request    *request = &options.request;
     coalesce_report report;
     size_t          bytes;
     char           *text = tool_read(path, &bytes);
@@ -87,26 +71,25 @@ static void rewrite_in_place(const char *path, const char *letters)
     ptx_out         out       = { .text = NULL };
     size_t          rewritten = 0;
 
-    if ((text == NULL) || (lines == NULL) || !tool_demangler(&request.demangle)) {
+    if ((text == NULL) || (lines == NULL) || !read_options(lines, &options)) {
         (void)tool_failed("%s: cannot be read, or memory ran out: left as it is", path);
         free(text);
         free(lines);
         return;
     }
-    request.file  = path; /* places, without -lineinfo */
-    request.skip  = skip;
-    request.skips = split_lines(lines, skip);
+    request->waste = 0;
+    request->file  = path; /* places, without -lineinfo */
     coalesce_report_init(&report);
     if (ptx_parse(text, (uint32_t)bytes, &module) != PTX_FINE) {
         (void)tool_failed("%s:%u:%u: %s: left as it is", path, module.error_line,
                           module.error_column, module.error);
     } else if (ptx_unusable_because(&module) != NULL) {
         (void)tool_failed("%s: %s", path, ptx_unusable_because(&module));
-    } else if ((ptx_process(&module, &request, &report, &out, &rewritten) == PTX_FINE) &&
+    } else if ((ptx_process(&module, request, &report, &out, &rewritten) == PTX_FINE) &&
                (rewritten > 0)) {
         (void)tool_write(path, out.text, out.bytes);
     }
-    tell(path, letters, &report, rewritten);
+    tell(path, &options, &report, rewritten);
     coalesce_report_fini(&report);
     free(out.text);
     ptx_module_fini(&module);
@@ -117,7 +100,7 @@ static void rewrite_in_place(const char *path, const char *letters)
 int tool_cicc(int count, char **words)
 {
     const char *genuine = getenv(GENUINE);
-    const char *letters = getenv(OPTIONS);
+    const char *options = getenv(OPTIONS);
     const char *ptx     = NULL;
     sigset_t    signals;
     int         status;
@@ -132,7 +115,7 @@ int tool_cicc(int count, char **words)
     (void)pthread_sigmask(SIG_SETMASK, NULL, &signals);
     status = tool_run(words, &signals);
     if ((status == 0) && (ptx != NULL) && (access(ptx, R_OK) == 0)) {
-        rewrite_in_place(ptx, (letters != NULL) ? letters : "");
+        rewrite_in_place(ptx, (options != NULL) ? options : "");
     }
     return status;
 }
@@ -193,12 +176,12 @@ static int set(const char *name, const char *format, ...)
 }
 
 /* The settings of nvcc.profile, with our cicc's folder. */
-static int set_environment(const char *toolkit, const char *folder, const char *letters)
+static int set_environment(const char *toolkit, const char *folder)
 {
     const char *path  = getenv("PATH");
     const char *flags = getenv("NVCC_PREPEND_FLAGS");
 
-    return set(GENUINE, "%s/nvvm/bin/cicc", toolkit) && set(OPTIONS, "%s", letters) &&
+    return set(GENUINE, "%s/nvvm/bin/cicc", toolkit) &&
            set("CICC_PATH", "%s", folder) &&
            set("NVVMIR_LIBRARY_DIR", "%s/nvvm/libdevice", toolkit) &&
            set("PATH", "%s/bin:%s/nvvm/bin:%s", toolkit, toolkit, (path != NULL) ? path : "") &&
@@ -226,33 +209,21 @@ static int run_nvcc(const char *toolkit, int count, char **words, const sigset_t
     return status;
 }
 
-static void letters_of(const tool_options *options, char letters[32])
+/* Our own words, for read_options(); 0: they are too long. */
+static int pass_options(int count, char **words)
 {
-    const coalesce_options *plan = &options->request.plan;
-
-    (void)snprintf(letters, 32, "%s%s%s%s%s%s%s%s%u,%u,%u", plan->force ? "f" : "",
-                   plan->no_loads ? "l" : "", plan->no_stores ? "s" : "",
-                   plan->no_copies ? "c" : "", plan->no_rows ? "w" : "",
-                   options->request.remarks ? "r" : "", options->verbose ? "v" : "",
-                   options->headers ? "h" : "",
-                   plan->block.x, plan->block.y, plan->block.z);
-}
-
-/* The kernels that are left unchanged, for request_from(); 0: too long. */
-static int set_skip(const ptx_request *request)
-{
-    char   lines[SKIP_BYTES] = "";
+    char   lines[OPTIONS_BYTES] = "";
     size_t used = 0;
 
-    for (size_t i = 0; i < request->skips; i++) {
-        int bytes = snprintf(lines + used, sizeof(lines) - used, "%s\n", request->skip[i]);
+    for (int i = 0; i < count; i++) {
+        const int bytes = snprintf(lines + used, sizeof(lines) - used, "%s\n", words[i]);
 
         if ((bytes < 0) || ((size_t)bytes >= sizeof(lines) - used)) {
             return 0;
         }
         used += (size_t)bytes;
     }
-    return setenv(SKIP, lines, 1) == 0;
+    return setenv(OPTIONS, lines, 1) == 0;
 }
 
 int tool_temporary(char *path, const char *ending)
@@ -272,7 +243,6 @@ static int run_with_link(const tool_options *options, const char *toolkit, int c
 {
     char    self[PATH_MAX] = "";
     char    link[PATH_MAX + 8];
-    char    letters[32];
     char    folder[PATH_MAX];
     ssize_t bytes = readlink("/proc/self/exe", self, sizeof(self) - 1);
     int     status;
@@ -281,10 +251,9 @@ static int run_with_link(const tool_options *options, const char *toolkit, int c
         return tool_failed("%s: a temporary folder cannot be made: %s", folder,
                            strerror(errno));
     }
-    letters_of(options, letters);
     (void)snprintf(link, sizeof(link), "%s/cicc", folder);
-    if ((symlink(self, link) != 0) || !set_environment(toolkit, folder, letters) ||
-        !set_skip(&options->request)) {
+    if ((symlink(self, link) != 0) || !set_environment(toolkit, folder) ||
+        !pass_options(options->own_count, options->own)) {
         status = tool_failed("the environment for nvcc cannot be made");
     } else {
         status = run_nvcc(toolkit, count, words, signals);

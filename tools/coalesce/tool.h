@@ -34,6 +34,8 @@ typedef struct tool_options {
     const char         *output;   /* -o; NULL: none given */
     char *const        *files;
     size_t              file_count;
+    char              **own;      /* the words before "--", as they were given */
+    int                 own_count;
     char *const        *compiler; /* the words after "--": for nvcc */
     size_t              compiler_count;
     const char         *nvcc; /* as the user called it: with its path, or from PATH */
@@ -72,6 +74,13 @@ int tool_run(char *const arguments[], const sigset_t *before);
 /* The C++ runtime's demangler, or NULL: names are then shown mangled.  0: memory ran out. */
 int tool_demangler(coalesce_demangle **demangle_p);
 
+/* Of a command line without options. */
+tool_options tool_default_options(void);
+
+/* Words from words[1] on: options, then files; after "--" come nvcc's words.  -1: continue; else an
+ * exit status. */
+int tool_take_words(int count, char **words, tool_options *options);
+
 /* The subcommands. */
 int tool_lint(const tool_options *options);
 int tool_rewrite(const tool_options *options);
@@ -85,10 +94,9 @@ int tool_temporary(char *path, const char *ending);
 int tool_nvcc(const tool_options *options, int count, char **words);
 int tool_cicc(int count, char **words);
 
-/* The report in another form; 1: it was written, 0: memory ran out, or `out` has an error. */
-int tool_has_json(void);
-int tool_json(const coalesce_report *report, FILE *out);
-int tool_sarif(const coalesce_report *report, FILE *out);
+/* The report in another form; ferror(out) shows a failure. */
+void tool_findings_json(const coalesce_report *report, FILE *out);
+void tool_findings_sarif(const coalesce_report *report, FILE *out);
 
 /*
  * Lint an .ll or .bc file; TOOL_OK: findings were added.  Without LLVM in the build a message says

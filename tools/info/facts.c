@@ -124,18 +124,6 @@ int info_failed(void)
     return EXIT_FAILED;
 }
 
-int info_point_to_help(const info_usage *usage)
-{
-    tool_say("try %s --help\n", usage->command);
-    return EXIT_USAGE;
-}
-
-int info_usage_error(const info_usage *usage, const char *text, const char *word)
-{
-    tool_say("%s: %s%s\n", usage->command, text, word);
-    return info_point_to_help(usage);
-}
-
 /* Find an architecture by name; "native" is that of this machine's first device. */
 static shpool_status find_arch(const char *name, shpool_arch *arch)
 {
@@ -156,11 +144,10 @@ static shpool_status find_arch(const char *name, shpool_arch *arch)
     return status;
 }
 
-int info_read_arch(const char *name, shpool_arch *arch)
+int info_read_arch(const tool_given *given, shpool_arch *arch)
 {
-    if (find_arch(name, arch) != SHPOOL_OK) {
-        (void)info_failed();
-        return EXIT_USAGE;
+    if (find_arch(given->value, arch) != SHPOOL_OK) {
+        return info_failed();
     }
     return 0;
 }

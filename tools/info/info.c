@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shpool-info: which allocators there are, which one is selected and why, and what they need. */
 #include "tools/message.h"
-#include "tools/json.h"
 #include "tools/options.h"
 #include "tools/output.h"
 #include "info.h"
@@ -12,25 +11,33 @@
 #include <stdio.h>
 #include <string.h>
 
-static const info_usage usage = {
-    "shpool-info",
-    "usage: shpool-info [--json] COMMAND\n"
-    "\n"
-    "  list         lists the block allocators; * marks the default of programs\n"
-    "  show NAME    describes an allocator: its capabilities, and the memory that its pools need\n"
-    "  devices      lists the GPUs of this machine and their shared memory\n"
-    "  device       lists the device allocators and layers, and their keys\n"
-    "  config       lists the environment variables, their values, and keys of block allocators\n"
-    "  overhead     computes what pools cost: --threads N --bytes B [--arch sm_86]\n"
-    "  archs        lists the shared memory of the known architectures\n"
-    "  link KERNEL  joins LTO-IR with an allocator: --arch sm_86 [--allocator NAME] [-o FILE]\n"
-    "\n"
-    "  -j, --json     print JSON\n"
-    "  -h, --help     print this and exit\n"
-    "  -V, --version  print the version and exit\n"
-    "\n"
-    "Exit status: 0; 1: the request failed; 2: wrong usage, or no JSON in this build.\n"
+static const tool_row rows[] = {
+    {"-j, --json", tool_flag, 0, 1, 0, NULL, "print JSON"},
+    TOOL_LINE("  -h, --help     print this and exit\n"
+              "  -V, --version  print the version and exit"),
+    TOOL_ROWS_END,
 };
+
+static void usage(FILE *to)
+{
+    fputs("usage: shpool-info [--json] COMMAND\n"
+          "\n"
+          "  list         lists the block allocators; * marks the default of programs\n"
+          "  show NAME    describes an allocator: its capabilities, and the memory that its pools "
+          "need\n"
+          "  devices      lists the GPUs of this machine and their shared memory\n"
+          "  device       lists the device allocators and layers, and their keys\n"
+          "  config       lists the environment variables, their values, and keys of block "
+          "allocators\n"
+          "  overhead     computes what pools cost: --threads N --bytes B [--arch sm_86]\n"
+          "  archs        lists the shared memory of the known architectures\n"
+          "  link KERNEL  joins LTO-IR with an allocator: --arch sm_86 [--allocator NAME] [-o "
+          "FILE]\n"
+          "\n", to);
+    tool_rows_print(to, rows, 17);
+    fputs("\n"
+          "Exit status: 0; 1: the request failed; 2: wrong usage.\n", to);
+}
 
 static const char *scope_text(uint32_t scope)
 {
@@ -276,90 +283,78 @@ static int archs(int json)
     return EXIT_OK;
 }
 
-static int run(int count, char *const words[], int json)
-{
-    static const char *const commands[] = { "list", "show", "devices", "device", "config",
-                                            "overhead", "archs", "link", NULL };
+static const struct {
+    const char *name;
+    int (*run)(int json);
+} commands[] = {
+    { "list", list },     { "devices", devices }, { "device", device },
+    { "config", config }, { "archs", archs },
+};
 
-    if (count == 0) {
-        return info_usage_error(&usage, "a command is missing, such as list", "");
-    }
-    if (strcmp(words[0], "show") == 0) {
-        return (count == 2) ? show(words[1], json)
-                            : info_usage_error(&usage, "show needs exactly one allocator", "");
-    }
-    if (count > 1) {
-        return info_usage_error(&usage, "unexpected argument ", words[1]);
-    }
-    if (strcmp(words[0], "list") == 0) {
-        return list(json);
-    }
-    if (strcmp(words[0], "devices") == 0) {
-        return devices(json);
-    }
-    if (strcmp(words[0], "device") == 0) {
-        return device(json);
-    }
-    if (strcmp(words[0], "config") == 0) {
-        return config(json);
-    }
-    if (strcmp(words[0], "archs") == 0) {
-        return archs(json);
-    }
-    tool_unknown(usage.command, "a command", words[0], commands);
-    return info_point_to_help(&usage);
+static int refuse(const char *text, const char *word)
+{
+    tool_say("shpool-info: %s%s\n", text, word);
+    return -1;
 }
 
-/* A command's result as the exit status. */
+static int check(int argc, char **argv, void *json)
+{
+    static const char *const known[] = { "list", "show", "devices", "device", "config",
+                                         "overhead", "archs", "link", NULL };
+    char *const *words = argv + optind;
+    const int count = argc - optind;
+
+    (void)json;
+    if (count == 0) {
+        return refuse("a command is missing, such as list", "");
+    }
+    if (strcmp(words[0], "show") == 0) {
+        return (count == 2) ? 0 : refuse("show needs exactly one allocator", "");
+    }
+    if (count > 1) {
+        return refuse("unexpected argument ", words[1]);
+    }
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(commands); i++) {
+        if (strcmp(words[0], commands[i].name) == 0) {
+            return 0;
+        }
+    }
+    tool_unknown("shpool-info", "a command", words[0], known);
+    return -1;
+}
+
+static const tool_parser parser = { "shpool-info", "shpool-info", rows, usage, check };
+
 static int leave(int status)
 {
-    if (status < 0) {
-        tool_no_json("shpool-info");
-        return EXIT_USAGE;
-    }
     return tool_leave("shpool-info", status, EXIT_FAILED);
 }
 
 int main(int argc, char **argv)
 {
-    static const struct option options[] = {
-        { "json", no_argument, NULL, 'j' },
-        { "help", no_argument, NULL, 'h' },
-        { "version", no_argument, NULL, 'V' },
-        { NULL, 0, NULL, 0 },
-    };
-    char name[TOOL_OPTION_BYTES];
     int json = 0;
-    int option;
     int first;
+    int stop;
 
     tool_prepare();
     /* The commands with options of their own: they are not for the getopt here. */
     first = ((argc > 1) && ((strcmp(argv[1], "-j") == 0) || (strcmp(argv[1], "--json") == 0)))
                 ? 2 : 1;
     tool_messages("shpool-info");
-    tool_json_watch();
     if ((argc > first) && (strcmp(argv[first], "overhead") == 0)) {
         return leave(info_overhead(argc - first, argv + first, first == 2));
     }
     if ((argc > first) && (strcmp(argv[first], "link") == 0)) {
         return leave(info_link_kernel(argc - first, argv + first, first == 2));
     }
-    while ((option = tool_option(usage.command, argc, argv, "jhV", options, name)) != -1) {
-        switch (option) {
-        case 'j':
-            json = 1;
-            break;
-        case 'h':
-            fputs(usage.text, stdout);
-            return leave(EXIT_OK);
-        case 'V':
-            printf("shpool-info %s\n", shpool_version());
-            return leave(EXIT_OK);
-        default:
-            return info_point_to_help(&usage);
+    stop = tool_parse(&parser, argc, argv, &json);
+    if (stop != 0) {
+        return leave(stop - 1);
+    }
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(commands); i++) {
+        if (strcmp(argv[optind], commands[i].name) == 0) {
+            return leave(commands[i].run(json));
         }
     }
-
-    return leave(run(argc - optind, argv + optind, json));
+    return leave(show(argv[optind + 1], json));
 }

@@ -6,11 +6,11 @@
 #include <shpool/shpool.h>
 
 #include "lib/internal.h"
+#include "tools/options.h"
 
 #define EXIT_OK      0
 #define EXIT_FAILED  1 /* the command failed; stderr says why */
 #define EXIT_USAGE   2
-#define EXIT_HELP    (-1) /* of a command's own parse() only: help was printed */
 
 #define INFO_DEVICES 64u /* more are counted, but not described */
 
@@ -45,20 +45,8 @@ const char *info_invalid(size_t index);
 /* Print shpool_last_error() to stderr; returns EXIT_FAILED. */
 int info_failed(void);
 
-/* How a command is used: what --help prints, and errors. */
-typedef struct info_usage {
-    const char *command; /* "shpool-info link" */
-    const char *text;
-} info_usage;
-
-/* Print `try COMMAND --help` to stderr; returns EXIT_USAGE. */
-int info_point_to_help(const info_usage *usage);
-
-/* Print "command: textword" before it; likewise. */
-int info_usage_error(const info_usage *usage, const char *text, const char *word);
-
-/* The value of --arch, "native" included; 0, or EXIT_USAGE: stderr says why. */
-int info_read_arch(const char *name, shpool_arch *arch);
+/* The value of --arch, "native" included; nonzero: stderr says why it is bad. */
+int info_read_arch(const tool_given *given, shpool_arch *arch);
 
 #define INFO_REQUESTS 16u /* kinds of requests that --requests takes */
 
@@ -111,7 +99,7 @@ typedef struct info_link {
 /* The command `link`, as info_overhead(). */
 int info_link_kernel(int argc, char **argv, int json);
 
-/* Each prints to stdout and returns the exit status; a negative one: this build has no JSON. */
+/* Each prints to stdout and returns the exit status. */
 int json_list(const info_selected *selected);
 int json_show(const shpool_allocator *allocator);
 int json_devices(const shpool_driver_device *devices, size_t count, uint32_t version);

@@ -6,7 +6,5 @@ shpool_info_SOURCES = \
 	tools/info/json.c \
 	tools/info/link.c \
 	tools/info/overhead.c \
-	$(shpool_json_sources) \
 	$(shpool_tool_sources)
-shpool_info_CFLAGS  = $(AM_CFLAGS) $(JANSSON_CFLAGS)
-shpool_info_LDADD   = libshpool_core.la $(JANSSON_LIBS)
+shpool_info_LDADD = libshpool_core.la

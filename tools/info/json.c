@@ -2,335 +2,289 @@
 /* The JSON half of shpool-info; field names are those of the C interface. */
 #include "tools/json.h"
 #include "info.h"
-#include "tools/message.h"
 
-#if HAVE_JANSSON
-
-#include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
 #include <shpool/device/provider.h>
 
-/* Print and release; NULL: memory ran out on the way. */
-static int print_json(json_t *root)
-{
-    int lost = (root == NULL) || tool_json_lost();
-    int failed = lost || (json_dumpf(root, stdout, JSON_INDENT(2)) != 0);
+/* A member of the same name. */
+#define INTEGER(_json, _of, _member) tool_json_integer(_json, #_member, (long long)(_of)->_member)
+#define TEXT(_json, _of, _member)    tool_json_text(_json, #_member, (_of)->_member)
 
-    json_decref(root);
-    if (failed) {
-        tool_say("shpool-info: the JSON text could not be %s\n",
-                 (lost || tool_json_lost()) ? "made: out of memory" : "written");
-        return 1;
-    }
-    putchar('\n');
-    return 0;
+static tool_json begin_document(void)
+{
+    tool_json json = { .to = stdout };
+
+    tool_json_open(&json, NULL, '{');
+    return json;
 }
 
-static json_t *caps_json(uint32_t caps)
+/* Past the lists and objects that are open. */
+static int end_document(tool_json *json)
 {
-    json_t *words = json_array();
+    while (json->depth > 0) {
+        tool_json_close(json);
+    }
+    return EXIT_OK; /* tool_leave() looks whether it was written */
+}
 
+static void put_allocator(tool_json *json, const shpool_allocator *allocator)
+{
+    TEXT(json, allocator, name);
+    TEXT(json, allocator, summary);
+    tool_json_text(json, "scope", info_scope(allocator->scope));
+    tool_json_open(json, "caps", '[');
     for (unsigned i = 0; info_cap_word(i) != NULL; i++) {
-        if ((caps & (1u << i)) != 0) {
-            json_array_append_new(words, json_string(info_cap_word(i)));
+        if ((allocator->caps & (1u << i)) != 0) {
+            tool_json_text(json, NULL, info_cap_word(i));
         }
     }
-    return words;
-}
-
-/* A variable's value or a path may be any bytes; JSON has only UTF-8, the rest becomes null. */
-static json_t *value_json(const char *value)
-{
-    json_t *text = (value != NULL) ? json_string(value) : NULL;
-
-    return (text != NULL) ? text : json_null();
-}
-
-static json_t *lto_ir_json(const shpool_blob *first)
-{
-    json_t *list = json_array();
-
-    for (const shpool_blob *one = first; one != NULL; one = one->newer) {
-        json_array_append_new(list, json_pack("{s:I, s:I, s:I}", "bytes", (json_int_t)one->bytes,
-                                              "cuda", (json_int_t)one->cuda, "arch",
-                                              (json_int_t)one->arch));
+    tool_json_close(json);
+    tool_json_boolean(json, "executor", allocator->simt[0] != NULL);
+    tool_json_boolean(json, "linkable", allocator->lto_ir != NULL);
+    tool_json_open(json, "lto_ir", '[');
+    for (const shpool_blob *one = allocator->lto_ir; one != NULL; one = one->newer) {
+        tool_json_open(json, NULL, '{');
+        INTEGER(json, one, bytes);
+        INTEGER(json, one, cuda);
+        INTEGER(json, one, arch);
+        tool_json_close(json);
     }
-    return list;
-}
-
-static json_t *allocator_json(const shpool_allocator *allocator)
-{
-    return json_pack("{s:s, s:s, s:s, s:o, s:b, s:b, s:o, s:o}", "name", allocator->name, "summary",
-                     allocator->summary, "scope", info_scope(allocator->scope), "caps",
-                     caps_json(allocator->caps), "executor", allocator->simt[0] != NULL,
-                     "linkable", allocator->lto_ir != NULL, "lto_ir",
-                     lto_ir_json(allocator->lto_ir), "plugin",
-                     value_json(shpool_registry_file(allocator)));
+    tool_json_close(json);
+    tool_json_text(json, "plugin", shpool_registry_file(allocator));
 }
 
 int json_list(const info_selected *selected)
 {
-    json_t *allocators = json_array();
-    json_t *root = json_pack("{s:s, s:o}", "version", shpool_version(), "allocators", allocators);
-    json_t *choice;
-    int exit_status;
+    tool_json json = begin_document();
+    const shpool_selection *selection = &selected->selection;
 
+    tool_json_text(&json, "version", shpool_version());
+    tool_json_open(&json, "allocators", '[');
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
-        json_array_append_new(allocators, allocator_json(shpool_allocator_get(i)));
+        tool_json_open(&json, NULL, '{');
+        put_allocator(&json, shpool_allocator_get(i));
+        tool_json_close(&json);
     }
-
-    if (selected->status == SHPOOL_OK) {
-        choice = json_pack("{s:s, s:s, s:s}", "name", selected->selection.allocator->name, "origin",
-                           selected->selection.origin, "spec", selected->selection.text);
-        json_object_set_new(root, "selected", choice);
-    } else {
-        json_object_set_new(root, "selected", json_null());
-        json_object_set_new(root, "error", json_string(shpool_last_error()));
-    }
-
-    exit_status = print_json(root);
+    tool_json_close(&json);
     if (selected->status != SHPOOL_OK) {
-        tool_say("shpool-info: %s\n", shpool_last_error());
-        return 1;
+        tool_json_text(&json, "selected", NULL);
+        tool_json_text(&json, "error", shpool_last_error());
+        (void)end_document(&json);
+        return info_failed();
     }
-    return exit_status;
+    tool_json_open(&json, "selected", '{');
+    tool_json_text(&json, "name", selection->allocator->name);
+    TEXT(&json, selection, origin);
+    tool_json_text(&json, "spec", selection->text);
+    return end_document(&json);
 }
 
-static json_t *example_json(const info_example *example)
+static void put_example(tool_json *json, const info_example *example)
 {
     const shpool_pool *pool = &example->pool;
-    json_t *root = json_pack("{s:I, s:I}", "block_threads",
-                             (json_int_t)example->want.block_threads, "payload_bytes",
-                             (json_int_t)example->want.payload_bytes);
 
+    tool_json_open(json, NULL, '{');
+    INTEGER(json, &example->want, block_threads);
+    INTEGER(json, &example->want, payload_bytes);
     if (example->status != SHPOOL_OK) {
-        json_object_set_new(root, "error", json_string(shpool_strerror(example->status)));
-        return root;
+        tool_json_text(json, "error", shpool_strerror(example->status));
+    } else {
+        INTEGER(json, pool, pools);
+        INTEGER(json, pool, threads_per_pool);
+        INTEGER(json, pool, pool_bytes);
+        INTEGER(json, pool, shared_bytes);
+        INTEGER(json, pool, largest);
     }
-    json_object_set_new(root, "pools", json_integer(pool->pools));
-    json_object_set_new(root, "threads_per_pool", json_integer(pool->threads_per_pool));
-    json_object_set_new(root, "pool_bytes", json_integer(pool->pool_bytes));
-    json_object_set_new(root, "shared_bytes", json_integer(pool->shared_bytes));
-    json_object_set_new(root, "largest", json_integer(pool->largest));
-    return root;
+    tool_json_close(json);
 }
 
 int json_show(const shpool_allocator *allocator)
 {
-    json_t *root = allocator_json(allocator);
-    json_t *list = json_array();
+    tool_json json = begin_document();
     info_example examples[INFO_EXAMPLES];
 
+    put_allocator(&json, allocator);
     info_plan_examples(allocator, examples);
+    tool_json_open(&json, "examples", '[');
     for (size_t i = 0; i < INFO_EXAMPLES; i++) {
-        json_array_append_new(list, example_json(&examples[i]));
+        put_example(&json, &examples[i]);
     }
-    json_object_set_new(root, "examples", list);
-    return print_json(root);
+    return end_document(&json);
 }
 
 int json_devices(const shpool_driver_device *devices, size_t count, uint32_t version)
 {
-    json_t *list = json_array();
+    tool_json json = begin_document();
 
+    tool_json_integer(&json, "driver_version", version);
+    tool_json_open(&json, "devices", '[');
     for (size_t i = 0; i < count; i++) {
-        const shpool_driver_device *device = &devices[i];
-
-        json_array_append_new(list, json_pack(
-            "{s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "name", device->name,
-            "arch", (json_int_t)device->arch,
-            "multiprocessors", (json_int_t)device->multiprocessors,
-            "shared_block", (json_int_t)device->shared_block,
-            "shared_block_optin", (json_int_t)device->shared_block_optin,
-            "shared_sm", (json_int_t)device->shared_sm,
-            "shared_reserved", (json_int_t)device->shared_reserved,
-            "memory", (json_int_t)device->memory));
+        tool_json_open(&json, NULL, '{');
+        TEXT(&json, &devices[i], name);
+        INTEGER(&json, &devices[i], arch);
+        INTEGER(&json, &devices[i], multiprocessors);
+        INTEGER(&json, &devices[i], shared_block);
+        INTEGER(&json, &devices[i], shared_block_optin);
+        INTEGER(&json, &devices[i], shared_sm);
+        INTEGER(&json, &devices[i], shared_reserved);
+        INTEGER(&json, &devices[i], memory);
+        tool_json_close(&json);
     }
-    return print_json(json_pack("{s:I, s:o}", "driver_version", (json_int_t)version, "devices",
-                                list));
+    return end_document(&json);
 }
 
-/* One line of keys: `key=VALUE  what it means`. */
-static json_t *key_json(const char *keys, const char **rest_p)
+/* The first `bytes` of a text. */
+static void put_part(tool_json *json, const char *name, const char *text, size_t bytes)
 {
-    const size_t name = strcspn(keys, "= \n");
-    const size_t value = strcspn(keys + name, " \n");
-    const char *text = keys + name + value + strspn(keys + name + value, " ");
-    const size_t bytes = strcspn(text, "\n");
+    char part[2048];
 
-    *rest_p = text + bytes + (text[bytes] == '\n');
-    return json_pack("{s:s%, s:s%, s:s%}", "key", keys, name, "value", keys + name + 1,
-                     (value > 0) ? value - 1 : 0, "meaning", text, bytes);
+    snprintf(part, sizeof(part), "%.*s", (int)bytes, text);
+    tool_json_text(json, name, part);
 }
 
-static json_t *keys_json(const char *keys)
+/* Lines of keys: `key=VALUE  what it means`. */
+static void put_keys(tool_json *json, const char *keys)
 {
-    json_t *list = json_array();
-
+    tool_json_open(json, "keys", '[');
     while ((keys != NULL) && (*keys != '\0')) {
-        json_array_append_new(list, key_json(keys, &keys));
+        const size_t name  = strcspn(keys, "= \n");
+        const size_t value = strcspn(keys + name, " \n");
+        const char  *text  = keys + name + value + strspn(keys + name + value, " ");
+        const size_t bytes = strcspn(text, "\n");
+
+        tool_json_open(json, NULL, '{');
+        put_part(json, "key", keys, name);
+        put_part(json, "value", keys + name + 1, (value > 0) ? value - 1 : 0);
+        put_part(json, "meaning", text, bytes);
+        tool_json_close(json);
+        keys = text + bytes + (text[bytes] == '\n');
     }
-    return list;
+    tool_json_close(json);
 }
 
 int json_config(void)
 {
-    json_t *list = json_array();
+    tool_json json = begin_document();
     shpool_variable variable;
     int failed = 0;
-    int status;
 
+    tool_json_open(&json, "variables", '[');
     for (size_t i = 0; shpool_variable_get(i, &variable) == SHPOOL_OK; i++) {
         const char *invalid = info_invalid(i);
 
         failed |= (invalid != NULL);
-        json_array_append_new(list, json_pack(
-            "{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o}", "name", variable.name,
-            "type", variable.type, "unit", variable.unit, "default", variable.default_value,
-            "text", variable.text, "value", value_json(variable.value),
-            "invalid", value_json(invalid), "keys",
-            keys_json((i == SHPOOL_VARIABLE_ALLOCATOR) ? shpool_block_keys : NULL)));
+        tool_json_open(&json, NULL, '{');
+        TEXT(&json, &variable, name);
+        TEXT(&json, &variable, type);
+        TEXT(&json, &variable, unit);
+        tool_json_text(&json, "default", variable.default_value);
+        TEXT(&json, &variable, text);
+        TEXT(&json, &variable, value);
+        tool_json_text(&json, "invalid", invalid);
+        put_keys(&json, (i == SHPOOL_VARIABLE_ALLOCATOR) ? shpool_block_keys : NULL);
+        tool_json_close(&json);
     }
-    status = print_json(json_pack("{s:o}", "variables", list));
-    return (status == EXIT_OK) && failed ? EXIT_FAILED : status;
+    (void)end_document(&json);
+    return failed ? EXIT_FAILED : EXIT_OK;
 }
 
 int json_device(void)
 {
-    json_t *list = json_array();
+    tool_json json = begin_document();
     const shpool_device_provider *one;
 
+    tool_json_open(&json, "device_allocators", '[');
     for (size_t i = 0; (one = shpool_device_provider_get(i)) != NULL; i++) {
-        json_array_append_new(list, json_pack(
-            "{s:s, s:s, s:b, s:o}", "name", one->name, "summary", one->summary, "layer",
-            (one->flags & SHPOOL_DEVICE_LAYER) != 0, "keys", keys_json(one->keys)));
+        tool_json_open(&json, NULL, '{');
+        TEXT(&json, one, name);
+        TEXT(&json, one, summary);
+        tool_json_boolean(&json, "layer", (one->flags & SHPOOL_DEVICE_LAYER) != 0);
+        put_keys(&json, one->keys);
+        tool_json_close(&json);
     }
-    return print_json(json_pack("{s:o}", "device_allocators", list));
+    return end_document(&json);
 }
 
 int json_archs(void)
 {
-    json_t *list = json_array();
+    tool_json json = begin_document();
     shpool_arch arch;
 
+    tool_json_open(&json, "archs", '[');
     for (size_t i = 0; shpool_arch_get(i, &arch) == SHPOOL_OK; i++) {
-        json_array_append_new(list, json_pack(
-            "{s:I, s:I, s:I, s:I, s:I, s:I}", "arch", (json_int_t)arch.arch, "shared_block",
-            (json_int_t)arch.shared_block, "shared_sm", (json_int_t)arch.shared_sm,
-            "shared_reserved", (json_int_t)arch.shared_reserved, "threads_sm",
-            (json_int_t)arch.threads_sm, "blocks_sm", (json_int_t)arch.blocks_sm));
+        tool_json_open(&json, NULL, '{');
+        INTEGER(&json, &arch, arch);
+        INTEGER(&json, &arch, shared_block);
+        INTEGER(&json, &arch, shared_sm);
+        INTEGER(&json, &arch, shared_reserved);
+        INTEGER(&json, &arch, threads_sm);
+        INTEGER(&json, &arch, blocks_sm);
+        tool_json_close(&json);
     }
-    return print_json(json_pack("{s:o}", "archs", list));
+    return end_document(&json);
 }
 
-static json_t *overhead_row_json(const info_geometry *geometry, const shpool_allocator *allocator,
-                                 info_tally *tally)
+static void put_overhead(tool_json *json, const info_geometry *geometry,
+                         const shpool_allocator *allocator, info_tally *tally)
 {
     shpool_pool pool;
-    json_t *row = json_pack("{s:s, s:s}", "name", allocator->name, "scope",
-                            info_scope(allocator->scope));
-
-    shpool_status status = info_plan(geometry, allocator, &pool);
+    const shpool_status status = info_plan(geometry, allocator, &pool);
 
     info_tally_count(tally, status, &pool);
+    tool_json_open(json, NULL, '{');
+    TEXT(json, allocator, name);
+    tool_json_text(json, "scope", info_scope(allocator->scope));
     if (status != SHPOOL_OK) {
-        json_object_set_new(row, "error", json_string(shpool_last_error()));
-        return row;
+        tool_json_text(json, "error", shpool_last_error());
+    } else {
+        INTEGER(json, &pool, pools);
+        INTEGER(json, &pool, pool_bytes);
+        INTEGER(json, &pool, largest);
+        INTEGER(json, &pool, shared_bytes);
+        if (geometry->arch.arch != 0) {
+            tool_json_integer(json, "blocks_per_sm",
+                              shpool_blocks_per_sm(&pool, &geometry->arch, 0));
+        }
     }
-    json_object_set_new(row, "pools", json_integer(pool.pools));
-    json_object_set_new(row, "pool_bytes", json_integer(pool.pool_bytes));
-    json_object_set_new(row, "largest", json_integer(pool.largest));
-    json_object_set_new(row, "shared_bytes", json_integer(pool.shared_bytes));
-    if (geometry->arch.arch != 0) {
-        json_object_set_new(row, "blocks_per_sm", json_integer(
-            shpool_blocks_per_sm(&pool, &geometry->arch, 0)));
-    }
-    return row;
+    tool_json_close(json);
 }
 
 int json_overhead(const info_geometry *geometry, const shpool_allocator *only)
 {
-    json_t *list = json_array();
+    tool_json json = begin_document();
     info_tally tally = { 0, 0 };
-    int exit_status;
 
+    INTEGER(&json, &geometry->want, block_threads);
+    INTEGER(&json, &geometry->arch, arch);
+    tool_json_open(&json, "allocators", '[');
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
 
         if ((only == NULL) || (allocator == only)) {
-            json_array_append_new(list, overhead_row_json(geometry, allocator, &tally));
+            put_overhead(&json, geometry, allocator, &tally);
         }
     }
-    exit_status = print_json(json_pack("{s:I, s:I, s:o}", "block_threads",
-                                       (json_int_t)geometry->want.block_threads, "arch",
-                                       (json_int_t)geometry->arch.arch, "allocators", list));
-    return info_tally_failed(&tally) ? 1 : exit_status;
+    (void)end_document(&json);
+    return info_tally_failed(&tally);
 }
 
 int json_link(const info_link *result, uint32_t arch)
 {
     static const char *const ways[INFO_LINK_WAYS] = { "linker", "memory", "disk" };
-    json_t *ms = json_object();
+    tool_json json = begin_document();
 
+    TEXT(&json, result, allocator);
+    tool_json_integer(&json, "arch", arch);
+    INTEGER(&json, result, bytes);
+    tool_json_open(&json, "ms", '{');
     for (unsigned i = 0; i < INFO_LINK_WAYS; i++) {
-        json_object_set_new(ms, ways[i],
-                            (result->ms[i] > 0) ? json_real(result->ms[i]) : json_null());
+        if (result->ms[i] > 0) {
+            tool_json_real(&json, ways[i], result->ms[i], 17);
+        } else {
+            tool_json_text(&json, ways[i], NULL);
+        }
     }
-    return print_json(json_pack("{s:s, s:I, s:I, s:o}", "allocator", result->allocator, "arch",
-                                (json_int_t)arch, "bytes", (json_int_t)result->bytes, "ms", ms));
+    return end_document(&json);
 }
-
-#else /* !HAVE_JANSSON */
-
-int json_list(const info_selected *selected)
-{
-    (void)selected;
-    return -1;
-}
-
-int json_show(const shpool_allocator *allocator)
-{
-    (void)allocator;
-    return -1;
-}
-
-int json_devices(const shpool_driver_device *devices, size_t count, uint32_t version)
-{
-    (void)devices;
-    (void)count;
-    (void)version;
-    return -1;
-}
-
-int json_config(void)
-{
-    return -1;
-}
-
-int json_device(void)
-{
-    return -1;
-}
-
-int json_archs(void)
-{
-    return -1;
-}
-
-int json_overhead(const info_geometry *geometry, const shpool_allocator *only)
-{
-    (void)geometry;
-    (void)only;
-    return -1;
-}
-
-int json_link(const info_link *result, uint32_t arch)
-{
-    (void)result;
-    (void)arch;
-    return -1;
-}
-
-#endif /* HAVE_JANSSON */

@@ -3,6 +3,7 @@
 #include "info.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,22 +16,6 @@
 #include "tools/output.h"
 #include "tools/message.h"
 
-static const info_usage usage = {
-    "shpool-info link",
-    "usage: shpool-info link KERNEL --arch sm_90|native [options]\n"
-    "\n"
-    "Joins a kernel with an allocator's LTO-IR, and prints how long each way took: linking, the\n"
-    "folder SHPOOL_CACHE_DIR if it is set, and the cache in memory.  A GPU is needed only for\n"
-    "--arch native.\n"
-    "\n"
-    "  KERNEL                 a file of nvcc -DSHPOOL_LINKED -rdc=true -dlto -ltoir, or a fat\n"
-    "                         binary or an object that holds LTO-IR\n"
-    "  --arch sm_90|native    architecture of the result\n"
-    "  --allocator NAME       allocator to join with the kernel [the default of programs]\n"
-    "  -o, --output FILE      write the cubin to FILE\n"
-    "  --json, --help\n"
-};
-
 typedef struct request {
     const char *kernel;
     const char *allocator; /* NULL: the default */
@@ -39,46 +24,56 @@ typedef struct request {
     int json;
 } request;
 
-/* 0, EXIT_HELP, or the exit status. */
-static int parse(int argc, char **argv, request *asked)
+static int take_arch(const tool_given *given, void *field)
 {
-    static const struct option options[] = {
-        { "arch", required_argument, NULL, 'r' },
-        { "allocator", required_argument, NULL, 'n' },
-        { "output", required_argument, NULL, 'o' },
-        { "json", no_argument, NULL, 'j' },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 },
-    };
-    char name[TOOL_OPTION_BYTES];
-    int option;
+    return info_read_arch(given, field);
+}
 
-    optind = 1;
-    while ((option = tool_option(usage.command, argc, argv, "o:jh", options, name)) != -1) {
-        switch (option) {
-        case 'n': asked->allocator = optarg; break;
-        case 'o': asked->output = optarg; break;
-        case 'j': asked->json = 1; break;
-        case 'r':
-            if (info_read_arch(optarg, &asked->arch) != 0) {
-                return EXIT_USAGE;
-            }
-            break;
-        case 'h':
-            fputs(usage.text, stdout);
-            return EXIT_HELP;
-        default:
-            return info_point_to_help(&usage);
-        }
-    }
+#define AT(_member) offsetof(request, _member)
+static const tool_row rows[] = {
+    TOOL_LINE("  KERNEL                 a file of nvcc -DSHPOOL_LINKED -rdc=true -dlto -ltoir, or "
+              "a fat\n"
+              "                         binary or an object that holds LTO-IR"),
+    {"--arch sm_90|native", take_arch, AT(arch), 0, 0, NULL, "architecture of the result"},
+    {"--allocator NAME", tool_text, AT(allocator), 0, 0, NULL,
+     "allocator to join with the kernel [the default of programs]"},
+    {"-o, --output FILE", tool_text, AT(output), 0, 0, NULL, "write the cubin to FILE"},
+    {"-j, --json", tool_flag, AT(json), 1, 0, NULL, NULL},
+    TOOL_LINE("  --json, --help"),
+    TOOL_ROWS_END,
+};
+
+static void usage(FILE *to)
+{
+    fputs("usage: shpool-info link KERNEL --arch sm_90|native [options]\n"
+          "\n"
+          "Joins a kernel with an allocator's LTO-IR, and prints how long each way took: linking, "
+          "the\n"
+          "folder SHPOOL_CACHE_DIR if it is set, and the cache in memory.  A GPU is needed only "
+          "for\n"
+          "--arch native.\n"
+          "\n", to);
+    tool_rows_print(to, rows, 25);
+}
+
+static int check(int argc, char **argv, void *options)
+{
+    request *asked = options;
+
     if ((optind == argc) || (asked->arch.arch == 0)) {
-        return info_usage_error(&usage, (optind == argc) ? "the kernel's file is missing"
-                                                         : "--arch is missing", "");
+        tool_say("shpool-info link: %s is missing\n", (optind == argc) ? "the kernel's file"
+                                                                      : "--arch");
+        return -1;
+    }
+    if (optind + 1 < argc) {
+        tool_say("shpool-info link: unexpected argument %s\n", argv[optind + 1]);
+        return -1;
     }
     asked->kernel = argv[optind];
-    return (optind + 1 < argc)
-               ? info_usage_error(&usage, "unexpected argument ", argv[optind + 1]) : 0;
+    return 0;
 }
+
+static const tool_parser parser = { "shpool-info link", "shpool-info link", rows, usage, check };
 
 /* The contents of a file, to be freed by free(); NULL: stderr says why. */
 static void *read_file(const char *path, size_t *bytes_p)
@@ -192,10 +187,12 @@ int info_link_kernel(int argc, char **argv, int json)
     info_selected selected;
     void *kernel;
     size_t bytes;
-    int exit_status = parse(argc, argv, &asked);
+    int exit_status;
 
+    optind = 1;
+    exit_status = tool_parse(&parser, argc, argv, &asked);
     if (exit_status != 0) {
-        return (exit_status == EXIT_HELP) ? 0 : exit_status;
+        return exit_status - 1;
     }
     result.allocator = asked.allocator;
     if (result.allocator == NULL) {

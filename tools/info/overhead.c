@@ -2,32 +2,12 @@
 /* shpool-info overhead: the bytes of a block's pools with each allocator, without a GPU. */
 #include "info.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/options.h"
 #include "tools/message.h"
-
-static const info_usage usage = {
-    "shpool-info overhead",
-    "usage: shpool-info overhead --threads N --bytes B[K] [options]\n"
-    "\n"
-    "  --threads N            threads of a block, 1 to 1024\n"
-    "  --bytes B[K|M|G]       payload of all pools of a block\n"
-    "  --total B[K|M|G]       instead of --bytes: shared memory that the pools fill\n"
-    "  --request-bytes B      largest request that the pools must be able to serve\n"
-    "  --requests CxB[@A],... instead of --bytes: C requests of B bytes, aligned to A, and so on,\n"
-    "                         which each pool serves at once, in any order\n"
-    "  --threads-per-pool K   threads that share a pool, 1 to 1024, for allocators of scope group\n"
-    "                         [the allocator's choice]\n"
-    "  --alignment A          largest alignment, a power of two, 16 to 1024 [16]\n"
-    "  --arch sm_86|native    architecture whose limits apply [those of any GPU; no blocks/SM]\n"
-    "  --allocator NAME|all   allocator to compute [all]\n"
-    "  --stats                include the memory for statistics\n"
-    "  --json, --help\n"
-    "The column overhead compares shared_bytes with --bytes; with --total and --requests, with\n"
-    "the bytes that the pools can hold.\n"
-};
 
 /* The command line's request. */
 typedef struct request {
@@ -35,40 +15,33 @@ typedef struct request {
     const char *allocator;
 } request;
 
-/* Legal values of a numeric option. */
-typedef struct range {
-    const char *option;
-    uint32_t low;
-    uint32_t high;
-    int suffix;       /* K, M or G may follow */
-    int power_of_two;
-    const char *hint;
-} range;
+static int take_shared(const tool_given *given, void *field)
+{
+    return tool_number_hint(given, field, " (the shared memory of a block: 227 KiB at most); it "
+                            "may end in K, M or G");
+}
 
-#define BYTES_HINT " (the shared memory of a block: 227 KiB at most); it may end in K, M or G"
-
-static const range threads_range   = { "--threads", 1, SHPOOL_MAX_THREADS, 0, 0, "" };
-static const range bytes_range     = { "--bytes", 1, SHPOOL_MAX_SHARED, 1, 0, BYTES_HINT };
-static const range total_range     = { "--total", 1, SHPOOL_MAX_SHARED, 1, 0, BYTES_HINT };
-static const range request_range   = { "--request-bytes", 1, SHPOOL_MAX_SHARED, 1, 0, BYTES_HINT };
-static const range per_pool_range  = { "--threads-per-pool", 1, SHPOOL_MAX_THREADS, 0, 0, "" };
-static const range alignment_range = { "--alignment", SHPOOL_MIN_ALIGNMENT, SHPOOL_MAX_ALIGNMENT,
-                                       1, 1, "" };
-
-/* 0, or EXIT_USAGE: stderr says what is valid. */
-static int number(const char *text, const range *legal, uint32_t *value_p)
+static int take_alignment(const tool_given *given, void *field)
 {
     uint64_t value;
 
-    if (!shpool_spec_number(text, legal->suffix, &value) || (value < legal->low) ||
-        (value > legal->high) || (legal->power_of_two && ((value & (value - 1)) != 0))) {
-        tool_say("shpool-info overhead: %s %s: a %s from %u to %u is needed%s\n",
-                 legal->option, text, legal->power_of_two ? "power of two" : "number", legal->low,
-                 legal->high, legal->hint);
-        return EXIT_USAGE;
+    if (!shpool_spec_number(given->value, 0, &value) || (value < SHPOOL_MIN_ALIGNMENT) ||
+        (value > SHPOOL_MAX_ALIGNMENT) || ((value & (value - 1)) != 0)) {
+        tool_say("%s: %s %s: a power of two from %u to %u is needed\n", given->says, given->typed,
+                 given->value, SHPOOL_MIN_ALIGNMENT, SHPOOL_MAX_ALIGNMENT);
+        return -1;
     }
-    *value_p = (uint32_t)value;
+    *(uint32_t *)field = (uint32_t)value;
     return 0;
+}
+
+static int take_arch(const tool_given *given, void *field)
+{
+    info_geometry *geometry = field;
+    const int bad = info_read_arch(given, &geometry->arch);
+
+    geometry->want.shared_limit = geometry->arch.shared_block;
+    return bad;
 }
 
 /* COUNTxBYTES[@ALIGNMENT], which it cuts up; 0 if it is not one. */
@@ -96,9 +69,10 @@ static int read_request(char *text, shpool_request *one)
     return 1;
 }
 
-/* The list of --requests; 0, or EXIT_USAGE: stderr says what is valid. */
-static int read_requests(const char *list, info_geometry *geometry)
+static int take_requests(const tool_given *given, void *field)
 {
+    info_geometry *geometry = field;
+    const char *list = given->value;
     size_t bytes = strcspn(list, ",");
 
     for (geometry->requests = 0;; list += bytes + 1, bytes = strcspn(list, ",")) {
@@ -111,7 +85,7 @@ static int read_requests(const char *list, info_geometry *geometry)
                     "COUNTxBYTES@ALIGNMENT are needed, with commas between them, as in "
                     "2x8192,64x100@32; COUNT is at least 1, ALIGNMENT a power of two up to %u\n",
                     list, INFO_REQUESTS, SHPOOL_MAX_ALIGNMENT);
-            return EXIT_USAGE;
+            return -1;
         }
         geometry->requests++;
         if (list[bytes] == '\0') {
@@ -134,76 +108,68 @@ static void align_to_requests(info_geometry *geometry)
     }
 }
 
-/* 0, EXIT_HELP, or the exit status. */
-static int parse(int argc, char **argv, request *asked)
-{
-    static const struct option options[] = {
-        { "threads", required_argument, NULL, 't' },
-        { "bytes", required_argument, NULL, 'b' },
-        { "total", required_argument, NULL, 'T' },
-        { "request-bytes", required_argument, NULL, 'q' },
-        { "requests", required_argument, NULL, 'Q' },
-        { "threads-per-pool", required_argument, NULL, 'k' },
-        { "alignment", required_argument, NULL, 'a' },
-        { "arch", required_argument, NULL, 'r' },
-        { "allocator", required_argument, NULL, 'n' },
-        { "stats", no_argument, NULL, 's' },
-        { "json", no_argument, NULL, 'j' },
-        { "help", no_argument, NULL, 'h' },
-        { NULL, 0, NULL, 0 },
-    };
-    shpool_config *want = &asked->geometry.want;
-    int status = 0;
-    int sizes;
-    char name[TOOL_OPTION_BYTES];
-    int option;
+#define AT(_member) offsetof(request, geometry.want._member)
+static const tool_row rows[] = {
+    {"--threads N", tool_number, AT(block_threads), 1, SHPOOL_MAX_THREADS, NULL,
+     "threads of a block, 1 to 1024"},
+    {"--bytes B[K|M|G]", take_shared, AT(payload_bytes), 1, SHPOOL_MAX_SHARED, NULL,
+     "payload of all pools of a block"},
+    {"--total B[K|M|G]", take_shared, AT(total_bytes), 1, SHPOOL_MAX_SHARED, NULL,
+     "instead of --bytes: shared memory that the pools fill"},
+    {"--request-bytes B", take_shared, AT(request_bytes), 1, SHPOOL_MAX_SHARED, NULL,
+     "largest request that the pools must be able to serve"},
+    {"--requests CxB[@A],...", take_requests, offsetof(request, geometry), 0, 0, NULL,
+     "instead of --bytes: C requests of B bytes, aligned to A, and so on,\n"
+     "which each pool serves at once, in any order"},
+    {"--threads-per-pool K", tool_number, AT(threads_per_pool), 1, SHPOOL_MAX_THREADS, NULL,
+     "threads that share a pool, 1 to 1024, for allocators of scope group\n"
+     "[the allocator's choice]"},
+    {"--alignment A", take_alignment, AT(alignment), 0, 0, NULL,
+     "largest alignment, a power of two, 16 to 1024 [16]"},
+    {"--arch sm_86|native", take_arch, offsetof(request, geometry), 0, 0, NULL,
+     "architecture whose limits apply [those of any GPU; no blocks/SM]"},
+    {"--allocator NAME|all", tool_text, offsetof(request, allocator), 0, 0, NULL,
+     "allocator to compute [all]"},
+    {"--stats", tool_flag, AT(flags), SHPOOL_FLAG_STATS, 0, NULL,
+     "include the memory for statistics"},
+    {"-j, --json", tool_flag, offsetof(request, geometry.json), 1, 0, NULL, NULL},
+    TOOL_LINE("  --json, --help"),
+    TOOL_ROWS_END,
+};
 
-    optind = 1;
-    while ((status == 0) &&
-           ((option = tool_option(usage.command, argc, argv, "jh", options, name)) != -1)) {
-        switch (option) {
-        case 't': status = number(optarg, &threads_range, &want->block_threads); break;
-        case 'b': status = number(optarg, &bytes_range, &want->payload_bytes); break;
-        case 'T': status = number(optarg, &total_range, &want->total_bytes); break;
-        case 'q': status = number(optarg, &request_range, &want->request_bytes); break;
-        case 'k': status = number(optarg, &per_pool_range, &want->threads_per_pool); break;
-        case 'a': status = number(optarg, &alignment_range, &want->alignment); break;
-        case 'Q': status = read_requests(optarg, &asked->geometry); break;
-        case 'n': asked->allocator = optarg; break;
-        case 's': want->flags |= SHPOOL_FLAG_STATS; break;
-        case 'j': asked->geometry.json = 1; break;
-        case 'r':
-            status = info_read_arch(optarg, &asked->geometry.arch);
-            want->shared_limit = asked->geometry.arch.shared_block;
-            break;
-        case 'h':
-            fputs(usage.text, stdout);
-            return EXIT_HELP;
-        default:
-            return info_point_to_help(&usage);
-        }
-    }
-    if (status != 0) {
-        return status;
-    }
+static void usage(FILE *to)
+{
+    fputs("usage: shpool-info overhead --threads N --bytes B[K] [options]\n\n", to);
+    tool_rows_print(to, rows, 25);
+    fputs("The column overhead compares shared_bytes with --bytes; with --total and --requests, "
+          "with\nthe bytes that the pools can hold.\n", to);
+}
+
+static int check(int argc, char **argv, void *options)
+{
+    request *asked = options;
+    const shpool_config *want = &asked->geometry.want;
+    const int sizes = (want->payload_bytes != 0) + (want->total_bytes != 0) +
+                      (asked->geometry.requests != 0);
+    const char *wrong = (want->block_threads == 0) ? "--threads is missing"
+                        : (sizes == 0) ? "--bytes, --total or --requests is missing"
+                        : (sizes > 1) ? "--bytes, --total and --requests exclude each other; give "
+                                        "one" : NULL;
+
     if (optind < argc) {
-        return info_usage_error(&usage, "unexpected argument ", argv[optind]);
+        tool_say("shpool-info overhead: unexpected argument %s\n", argv[optind]);
+        return -1;
     }
-    if (want->block_threads == 0) {
-        return info_usage_error(&usage, "--threads is missing", "");
-    }
-    sizes = (want->payload_bytes != 0) + (want->total_bytes != 0) +
-            (asked->geometry.requests != 0);
-    if (sizes == 0) {
-        return info_usage_error(&usage, "--bytes, --total or --requests is missing", "");
-    }
-    if (sizes > 1) {
-        return info_usage_error(&usage, "--bytes, --total and --requests exclude each other; give "
-                                "one", "");
+    if (wrong != NULL) {
+        tool_say("shpool-info overhead: %s\n", wrong);
+        return -1;
     }
     align_to_requests(&asked->geometry);
     return 0;
 }
+
+static const tool_parser parser = { "shpool-info overhead", "shpool-info overhead", rows, usage,
+                                    check };
 
 static void print_row(const info_geometry *geometry, const shpool_allocator *allocator,
                       shpool_status status, const shpool_pool *pool)
@@ -233,11 +199,13 @@ int info_overhead(int argc, char **argv, int json)
 {
     request asked = { .allocator = "all", .geometry = { .json = json } };
     const shpool_allocator *only = NULL;
-    int exit_status = parse(argc, argv, &asked);
     info_tally tally = { 0, 0 };
+    int stop;
 
-    if (exit_status != 0) {
-        return (exit_status == EXIT_HELP) ? 0 : exit_status;
+    optind = 1;
+    stop   = tool_parse(&parser, argc, argv, &asked);
+    if (stop != 0) {
+        return stop - 1;
     }
     if ((strcmp(asked.allocator, "all") != 0) &&
         (shpool_allocator_find(asked.allocator, &only) != SHPOOL_OK)) {

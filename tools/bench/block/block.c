@@ -9,9 +9,10 @@
 
 #include "lib/internal.h"
 #include "tools/bench/gpu.h"
-#include "tools/bench/json.h"
-#include "tools/bench/plot/plot.h"
+#include "tools/bench/picture.h"
 #include "tools/bench/progress.h"
+#include "tools/bench/python.h"
+#include "tools/bench/results.h"
 #include "tools/message.h"
 #include "tools/output.h"
 #include "block.h"
@@ -78,14 +79,16 @@ typedef struct report {
     int   table;            /* on stdout, nothing else goes there */
     int   spec_width;       /* letters of the longest spec */
     bench_shown *shown;     /* columns of the table */
-    tool_output json;       /* without a stream: none */
+    tool_output json_file;  /* without a stream: none */
     tool_output csv;
-    bench_results results;
+    tool_json json;         /* likewise */
+    tool_json chart;        /* the data of --plot, likewise */
+    bench_facts facts;
+    size_t rows;
     unsigned long long errors;
     size_t measured;
     size_t failed;
     size_t unplanned;       /* no such pool */
-    int    incomplete;      /* there was no memory for a row; stderr says so */
 } report;
 
 static int longest_spec(const bench_options *options)
@@ -110,7 +113,7 @@ static int is_plain(const bench_column *column)
 /* What stands before the rows. */
 static void begin(report *out)
 {
-    const bench_facts *facts = &out->results.facts;
+    const bench_facts *facts = &out->facts;
     char        text[256];
     shpool_text how = shpool_text_make(text, sizeof(text));
 
@@ -134,10 +137,15 @@ static void begin(report *out)
         bench_csv_facts(out->csv.to, bench_fact_columns, facts);
         bench_csv_heading(out->csv.to, bench_row_columns);
     }
+    if (out->json.to != NULL) {
+        bench_results_begin(&out->json, NULL, facts);
+    }
+    if (out->chart.to != NULL) {
+        bench_chart_begin(&out->chart, facts);
+    }
 }
 
-/* 0: no memory. */
-static int take_row(report *out, const bench_row *row)
+static void take_row(report *out, const bench_row *row)
 {
     bench_progress_clear();
     if (out->table) {
@@ -146,11 +154,17 @@ static int take_row(report *out, const bench_row *row)
     if (out->csv.to != NULL) {
         bench_csv_row(out->csv.to, bench_row_columns, row);
     }
+    if (out->json.to != NULL) {
+        bench_results_row(&out->json, row);
+    }
+    if (out->chart.to != NULL) {
+        bench_results_row(&out->chart, row);
+    }
+    out->rows++;
     out->errors += row->errors;
     out->measured += strcmp(row->state, BENCH_MEASURED) == 0;
     out->failed += strcmp(row->state, BENCH_FAILED) == 0;
     out->unplanned += (strcmp(row->state, BENCH_ABSENT) == 0) && (row->pools == 0);
-    return bench_results_add(&out->results, row) == 0;
 }
 
 /* A spec that is wrong for every geometry is reported once, before anything is measured. */
@@ -207,6 +221,45 @@ static int close_output(const char *path, tool_output *output, int keep)
     return 1;
 }
 
+/* All files that the options name; -1: stderr says which one cannot be written. */
+static int open_outputs(report *out)
+{
+    const bench_options *options = out->options;
+
+    if (open_output(options->json, &out->json_file, out) != 0) {
+        return -1;
+    }
+    out->json.to  = out->json_file.to;
+    out->chart.to = (options->plot != NULL) ? bench_python_input(options->plot) : NULL;
+    if (((options->plot != NULL) && (out->chart.to == NULL)) ||
+        (open_output(options->csv, &out->csv, out) != 0)) {
+        (void)close_output(options->json, &out->json_file, 0);
+        return -1;
+    }
+    return 0;
+}
+
+/* Close what is open. */
+static void end_json(tool_json *json)
+{
+    while (json->depth > 0) {
+        tool_json_close(json);
+    }
+}
+
+/* Draw the chart of the rows; 0, or -1: stderr says why not. */
+static int draw(report *out)
+{
+    const char *path = out->options->plot;
+
+    end_json(&out->chart);
+    if (out->rows == 0) {
+        tool_say("shpool-bench: %s: there are no results to draw\n", path);
+        return -1;
+    }
+    return bench_picture_draw(out->chart.to, "results", "gops", path);
+}
+
 /* Final steps after the rows; returns the exit status. */
 static int finish(report *out)
 {
@@ -216,16 +269,14 @@ static int finish(report *out)
 
     bench_interrupt_release();
     if (signal && out->table) {
-        printf("# interrupted: %zu of %u row%s\n", out->results.count,
-               (unsigned)out->results.facts.planned, bench_s(out->results.facts.planned));
+        printf("# interrupted: %zu of %u row%s\n", out->rows, (unsigned)out->facts.planned,
+               bench_s(out->facts.planned));
     }
     failed |= close_output(options->csv, &out->csv, 1);
-    if (out->json.to != NULL) {
-        failed |= bench_json_write(&out->results, out->json.to) != 0;
-    }
-    failed |= close_output(options->json, &out->json, !failed);
+    end_json(&out->json);
+    failed |= close_output(options->json, &out->json_file, !failed);
     if (options->plot != NULL) {
-        failed |= bench_plot_draw(&out->results, "gops", options->plot) != 0;
+        failed |= draw(out) != 0;
     }
     if (out->errors != 0) {
         tool_say("shpool-bench: %llu checks failed; -s %u does the same operations again\n",
@@ -243,7 +294,7 @@ static int finish(report *out)
               "exist\n", stderr);
         return 1;
     }
-    return (failed || (out->errors != 0) || (out->failed != 0) || out->incomplete) ? 1 : 0;
+    return (failed || (out->errors != 0) || (out->failed != 0)) ? 1 : 0;
 }
 
 /* Called by a signal that does not wait for the running launch. */
@@ -278,10 +329,7 @@ static void measure(report *out)
             snprintf(row.state, sizeof(row.state), "%s", BENCH_MEASURED);
         }
         bench_row_summarise(&row);
-        if (!take_row(out, &row)) {
-            out->incomplete = 1;
-            break;
-        }
+        take_row(out, &row);
     }
     bench_progress_clear();
 }
@@ -289,17 +337,8 @@ static void measure(report *out)
 /* Whether it runs on a GPU; -1: the requested device is not available, and stderr says so. */
 static int choose_device(bench_options *options, char *device, size_t bytes)
 {
-    const char *asked = options->device;
-    int         cuda  = bench_cuda_present(device, bytes);
+    const int cuda = bench_choose_device(options->device, device, bytes);
 
-    if ((asked != NULL) && (strcmp(asked, "cuda") == 0) && !cuda) {
-        tool_say("shpool-bench: --device cuda: %s; --device cpu works anywhere\n", device);
-        return -1;
-    }
-    if ((asked != NULL) && (strcmp(asked, "cpu") == 0)) {
-        cuda = 0;
-        snprintf(device, bytes, "--device cpu");
-    }
     if (!cuda && (options->bindings.count != 0)) {
         bench_list *bindings = &options->bindings;
         size_t      i;
@@ -327,7 +366,7 @@ int bench_block(int argc, char **argv)
     memset(&out, 0, sizeof(out));
     out.options = &options;
     out.table   = 1;
-    bench_command_write("shpool-bench", argc, argv, out.results.facts.origin.command,
+    bench_command_write("shpool-bench", argc, argv, out.facts.origin.command,
                         BENCH_COMMAND_BYTES); /* before getopt_long() moves its words */
     stop = bench_options_parse(argc, argv, &options);
     if (stop != 0) {
@@ -337,17 +376,11 @@ int bench_block(int argc, char **argv)
     out.cuda = choose_device(&options, device, sizeof(device));
     if ((out.cuda < 0) || (bench_options_complete(&options, out.cuda) != 0) ||
         (check_specs(&options) != 0) ||
-        (set_facts(&out.results.facts, &options, out.cuda, device) != 0) ||
-        (open_output(options.json, &out.json, &out) != 0)) {
-        return 1;
-    }
-    if (open_output(options.csv, &out.csv, &out) != 0) {
-        (void)close_output(options.json, &out.json, 0);
+        (set_facts(&out.facts, &options, out.cuda, device) != 0) ||
+        (open_outputs(&out) != 0)) {
         return 1;
     }
     begin(&out);
     measure(&out);
-    stop = finish(&out);
-    bench_results_clear(&out.results);
-    return stop;
+    return finish(&out);
 }

@@ -17,7 +17,7 @@ extern "C" {
 /* ---- the user's options: options.c ---- */
 
 typedef struct bench_options {
-    const char *device;    /* "cpu", "cuda", or NULL: cuda if there is one */
+    int         device;    /* in bench_device_names, or BENCH_ANY_DEVICE */
     bench_names allocators; /* specs or "all"; none: as $SHPOOL_ALLOCATOR says */
     bench_names skipped;   /* names that "all" leaves out */
     bench_list  bindings;  /* bench_binding_id */

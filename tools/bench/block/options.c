@@ -6,115 +6,93 @@
 #include <string.h>
 
 #include "lib/internal.h"
-#include "tools/bench/json.h"
-#include "tools/bench/options.h"
-#include "tools/bench/plot/plot.h"
+#include "tools/options.h"
+#include "tools/bench/picture.h"
 #include "block.h"
 #include "workload.h"
 #include "tools/message.h"
 
 #define MOST_BYTES SHPOOL_MAX_SHARED
 
+static int take_allocator(const tool_given *given, void *field)
+{
+    const char *spec = (strcmp(given->value, "own_slot") == 0) ? BENCH_OWN_SLOT : given->value;
+
+    return bench_name_add(field, given->typed, spec);
+}
+
+static int take_picture(const tool_given *given, void *field)
+{
+    return tool_file(given, field) || bench_picture_check(given->value);
+}
+
+#define AT(_member) offsetof(bench_options, _member)
+static const tool_row option_rows[] = {
+    TOOL_LINE("What is measured:"),
+    {"--device cpu|cuda", bench_choice, AT(device), 0, 0, bench_device_names,
+     "device to run on [cuda if there is a GPU, else cpu]"},
+    {"--allocator SPEC|all", take_allocator, AT(allocators), 0, 0, NULL,
+     "allocator to measure [$SHPOOL_ALLOCATOR, else the default]"},
+    {"--skip NAME", bench_name, AT(skipped), 0, 0, NULL, "exclude NAME from --allocator all"},
+    {"--binding LIST|all", bench_choices, AT(bindings), 0, 0, bench_binding_names,
+     "table, inline, linked; the CPU supports only table [table]"},
+    {"--workload LIST|all", bench_choices, AT(workloads), 0, 0, bench_workload_names,
+     "workloads to measure, as below [all]"},
+    {"--threads LIST", bench_numbers, AT(threads), 1, SHPOOL_MAX_THREADS, NULL,
+     "threads of a block, 1 to 1024 [256; cpu: 64]"},
+    {"--bytes LIST", bench_numbers, AT(payload_bytes), 16, MOST_BYTES, NULL,
+     "payload of a block's pools; a suffix K stands for 1024 [46K]"},
+    {"--total LIST", bench_numbers, AT(total_bytes), 16, MOST_BYTES, NULL,
+     "instead of --bytes: shared memory that the pools fill"},
+    {"--threads-per-pool LIST", bench_numbers, AT(threads_per_pool), 0, SHPOOL_MAX_THREADS, NULL,
+     "threads that share a pool, for allocators of scope group;\n"
+     "0: the allocator's choice [0]"},
+    TOOL_LINE("For the workload objects:"),
+    {"--scope LIST|all", bench_choices, AT(scopes), 0, 0, bench_scope_names,
+     "threads that request an object together, as below [warp]"},
+    {"--median LIST", bench_numbers, AT(medians), BENCH_LEAST_OBJECT, MOST_BYTES, NULL,
+     "median of the sizes; the largest is 6 times that [2000]"},
+    {"--sigma X", bench_decimal, AT(sigma), 0.0, 4.0, NULL,
+     "sigma of the sizes, which are lognormal [0.8]"},
+    {"--touch LIST", bench_numbers, AT(touched), 0, 1, NULL,
+     "1: the threads write and read all bytes; 0: none [1]"},
+    TOOL_LINE("  --allocator own_slot    the baseline: a fixed slot of the pool for each"),
+    TOOL_LINE("How it is measured:"),
+    {"-i, --iterations N", tool_number, AT(iterations), 1, 100000000, NULL,
+     "iterations of each thread [1000; cpu: 100]"},
+    {"-s, --seed N", tool_number, AT(seed), 0, 0xffffffffu, NULL,
+     "the same seed gives the same operations [1]"},
+    {"--repeats N", tool_number, AT(repeats), 1, BENCH_REPEATS, NULL,
+     "launches, 1 to 101; their median is shown [7]"},
+    {"--spin-up MS", tool_number, AT(spin_ms), 0, 10000, NULL,
+     "GPU: warm-up before each measurement, so that the clocks\n"
+     "ramp up [100]"},
+    TOOL_LINE("Output:"),
+    {"--json[=FILE]", bench_output, AT(json), 0, 0, NULL,
+     "write the results as JSON, for plot and compare; without\n"
+     "FILE to standard output, instead of the table"},
+    {"--csv[=FILE]", bench_output, AT(csv), 0, 0, NULL,
+     "likewise as CSV; # lines say where and how it was measured"},
+    {"--plot FILE", take_picture, AT(plot), 0, 0, NULL,
+     "draw a chart, by Python with matplotlib; the name ends in\n"
+     ".svg, .png or .pdf"},
+    TOOL_LINE("  --help, --version"),
+    TOOL_ROWS_END};
+
 static void usage(FILE *to)
 {
-    size_t i;
-
     fputs("usage: shpool-bench [block] [options]\n", to);
     bench_commands(to);
     fputs("A LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps); all combinations are\n"
-          "measured.  An option that is given several times adds its values to the list.\n"
-          "What is measured:\n"
-          "  --device cpu|cuda       device to run on [cuda if there is a GPU, else cpu]\n"
-          "  --allocator SPEC|all    allocator to measure [$SHPOOL_ALLOCATOR, else the default]\n"
-          "  --skip NAME             exclude NAME from --allocator all\n"
-          "  --binding LIST|all      table, inline, linked; the CPU supports only table [table]\n"
-          "  --workload LIST|all     workloads to measure, as below [all]\n"
-          "  --threads LIST          threads of a block, 1 to 1024 [256; cpu: 64]\n"
-          "  --bytes LIST            payload of a block's pools; a suffix K stands for 1024 [46K]\n"
-          "  --total LIST            instead of --bytes: shared memory that the pools fill\n"
-          "  --threads-per-pool LIST threads that share a pool, for allocators of scope group;\n"
-          "                          0: the allocator's choice [0]\n"
-          "For the workload objects:\n"
-          "  --scope LIST|all        threads that request an object together, as below [warp]\n"
-          "  --median LIST           median of the sizes; the largest is 6 times that [2000]\n"
-          "  --sigma X               sigma of the sizes, which are lognormal [0.8]\n"
-          "  --touch LIST            1: the threads write and read all bytes; 0: none [1]\n"
-          "  --allocator own_slot    the baseline: a fixed slot of the pool for each\n"
-          "How it is measured:\n"
-          "  -i, --iterations N      iterations of each thread [1000; cpu: 100]\n"
-          "  -s, --seed N            the same seed gives the same operations [1]\n"
-          "  --repeats N             launches, 1 to 101; their median is shown [7]\n"
-          "  --spin-up MS            GPU: warm-up before each measurement, so that the clocks\n"
-          "                          ramp up [100]\n"
-          "Output:\n"
-          "  --json[=FILE]           write the results as JSON, for plot and compare; without\n"
-          "                          FILE to standard output, instead of the table\n"
-          "  --csv[=FILE]            likewise as CSV; # lines say where and how it was measured\n"
-          "  --plot FILE             draw a chart, by Python with matplotlib; the name ends in\n"
-          "                          .svg, .png or .pdf\n"
-          "  --help, --version\n"
-          "Ctrl-C ends the run and prints the rows so far.  A terminal shows the progress.\n"
+          "measured.  An option that is given several times adds its values to the list.\n", to);
+    tool_rows_print(to, option_rows, 26);
+    fputs("Ctrl-C ends the run and prints the rows so far.  A terminal shows the progress.\n"
           "Workloads:\n", to);
-    for (i = 0; i < BENCH_COUNT; i++) {
+    for (size_t i = 0; i < BENCH_COUNT; i++) {
         fprintf(to, "  %-8s %s\n", bench_workload_at(i)->name, bench_workload_at(i)->summary);
     }
     bench_scopes(to);
     fputs("Exit status: 0; 1: a payload check or a row failed; 2: usage; 130: Ctrl-C\n", to);
-}
-
-/* One that is read by getopt_long() into `options`; nonzero: bad. */
-static int take(int c, const char *option, void *options)
-{
-    bench_options *o = options;
-
-    switch (c) {
-    case 'd':
-        o->device = optarg;
-        return (bench_choice(optarg, option, bench_device_names) < 0) ? -1 : 0;
-    case 'a':
-        return bench_name_add(&o->allocators, option,
-                              (strcmp(optarg, "own_slot") == 0) ? BENCH_OWN_SLOT : optarg);
-    case 'S':
-        return bench_name_add(&o->skipped, option, optarg);
-    case 'b':
-        return bench_choices(optarg, option, bench_binding_names, &o->bindings);
-    case 'w':
-        return bench_choices(optarg, option, bench_workload_names, &o->workloads);
-    case 't':
-        return bench_numbers(optarg, option, 1, SHPOOL_MAX_THREADS, &o->threads);
-    case 'B':
-        return bench_numbers(optarg, option, 16, MOST_BYTES, &o->payload_bytes);
-    case 'T':
-        return bench_numbers(optarg, option, 16, MOST_BYTES, &o->total_bytes);
-    case 'p':
-        return bench_numbers(optarg, option, 0, SHPOOL_MAX_THREADS,
-                             &o->threads_per_pool);
-    case 'o':
-        return bench_choices(optarg, option, bench_scope_names, &o->scopes);
-    case 'm':
-        return bench_numbers(optarg, option, BENCH_LEAST_OBJECT, MOST_BYTES, &o->medians);
-    case 'g':
-        return bench_decimal(optarg, option, 0.0, 4.0, &o->sigma);
-    case 'U':
-        return bench_numbers(optarg, option, 0, 1, &o->touched);
-    case 'i':
-        return bench_number(optarg, option, 1, 100000000u, &o->iterations);
-    case 's':
-        return bench_number(optarg, option, 0, 0xffffffffu, &o->seed);
-    case 'r':
-        return bench_number(optarg, option, 1, BENCH_REPEATS, &o->repeats);
-    case 'u':
-        return bench_number(optarg, option, 0, 10000, &o->spin_ms);
-    case 'j':
-        o->json = (optarg != NULL) ? optarg : "-";
-        return tool_no_name("shpool-bench", option, o->json);
-    case 'c':
-        o->csv = (optarg != NULL) ? optarg : "-";
-        return tool_no_name("shpool-bench", option, o->csv);
-    default:
-        o->plot = optarg;
-        return tool_no_name("shpool-bench", option, optarg) || bench_plot_check(optarg);
-    }
 }
 
 static int has_name(const bench_names *names, const char *name)
@@ -173,40 +151,21 @@ static int conflicts(int argc, char **argv, void *options)
                  (strcmp(o->json, "-") == 0) ? "stdout" : o->json);
         return 1;
     }
-    if (skips_asked(o)) {
-        return 1;
-    }
-    if ((o->json != NULL) && !bench_has_json()) {
-        tool_no_json("shpool-bench");
-        return 1;
-    }
-    return 0;
+    return skips_asked(o);
 }
 
-static const struct option longs[] = {
-    {"device", required_argument, NULL, 'd'},     {"allocator", required_argument, NULL, 'a'},
-    {"skip", required_argument, NULL, 'S'},       {"binding", required_argument, NULL, 'b'},
-    {"workload", required_argument, NULL, 'w'},   {"threads", required_argument, NULL, 't'},
-    {"bytes", required_argument, NULL, 'B'},      {"total", required_argument, NULL, 'T'},
-    {"threads-per-pool", required_argument, NULL, 'p'},
-    {"scope", required_argument, NULL, 'o'},      {"median", required_argument, NULL, 'm'},
-    {"sigma", required_argument, NULL, 'g'},      {"touch", required_argument, NULL, 'U'},
-    {"iterations", required_argument, NULL, 'i'}, {"seed", required_argument, NULL, 's'},
-    {"repeats", required_argument, NULL, 'r'},    {"spin-up", required_argument, NULL, 'u'},
-    {"json", optional_argument, NULL, 'j'},       {"csv", optional_argument, NULL, 'c'},
-    {"plot", required_argument, NULL, 'P'},       {"help", no_argument, NULL, 'h'},
-    {"version", no_argument, NULL, 'V'},          {NULL, 0, NULL, 0}};
-static const bench_parser parser = {"shpool-bench", "i:s:h", longs, usage, take, conflicts};
+static const tool_parser parser = {"shpool-bench", "shpool-bench", option_rows, usage, conflicts};
 
 int bench_options_parse(int argc, char **argv, bench_options *options)
 {
     memset(options, 0, sizeof(*options));
+    options->device  = BENCH_ANY_DEVICE;
     options->seed    = 1;
     options->repeats = 7;
     options->sigma   = 0.8;
     options->spin_ms = 100;
     options->blocks  = 2;
-    return bench_parse(&parser, argc, argv, options);
+    return tool_parse(&parser, argc, argv, options);
 }
 
 /* ---- the rest, once the device is known ---- */
@@ -277,8 +236,8 @@ int bench_options_complete(bench_options *options, int cuda)
     if (options->total_bytes.count == 0) {
         set_default(&options->payload_bytes, 46u * 1024u);
     }
-    if (options->workloads.count == 0) {
-        (void)bench_choices("all", "--workload", bench_workload_names, &options->workloads);
+    for (uint32_t i = 0, all = options->workloads.count == 0; all && (i < BENCH_COUNT); i++) {
+        (void)bench_list_add(&options->workloads, i);
     }
     if (options->iterations == 0) {
         options->iterations = cuda ? 1000 : 100;

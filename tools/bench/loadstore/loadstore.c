@@ -3,14 +3,12 @@
 #include "config.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "lib/internal.h"
 #include "tools/bench/gpu.h"
-#include "tools/bench/json.h"
 #include "tools/bench/names.h"
-#include "tools/bench/options.h"
+#include "tools/options.h"
 #include "tools/message.h"
 #include "loadstore.h"
 
@@ -27,102 +25,87 @@ static const char *const champion_name[BEST_COUNT] = {
 
 typedef struct report {
     output             format;
-    bench_ls_row      *rows;     /* of JSON, which is written at the end */
-    size_t             count;
-    int                lost;     /* there was no memory for one */
+    tool_json          json;
     unsigned long long errors;
     unsigned           measured;
     bench_ls_row       best[BEST_COUNT];
     uint32_t           type_bytes; /* the type that best[] is about */
 } report;
 
-static void usage(FILE *to)
-{
-    fputs("usage: shpool-bench loadstore [options]\n"
-          "A LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps).  An option that is\n"
-          "given twice adds its values to the list.\n"
-          "  --type-bytes LIST   sizes of an element: 1, 2, 4, 8, 16 [all]\n"
-          "  --threads LIST      threads of a block, NT [all that were compiled in]\n"
-          "  --values LIST       values of a thread, VT [all that were compiled in]\n"
-          "  --function PART     measure only functions whose name contains PART, and CUB's\n"
-          "  --bytes B[K|M|G]    bytes of the input, and of the output [1G]\n"
-          "  --repeats N         launches, at least 9; their median is shown [9]\n"
-          "  --waves N           blocks of a grid, as a multiple of the blocks that the GPU runs\n"
-          "                      at a time; 0: a block for each tile [0]\n"
-          "  --csv, --json       print CSV or JSON instead of the table\n"
-          "  --help\n"
-          "The output says where and how it was measured.  GB/s are 10^9 bytes a second: bytes\n"
-          "read and written for copies, bytes read for loads; the column counts says which.\n"
-          "The column copy % compares with a device-to-device cudaMemcpyAsync, bytes read and\n"
-          "written.  In the rows of the layout NT is bd and VT is m.\n"
-          "Exit status: 0; 1: no GPU, or a result was wrong; 2: usage, or no such shape was\n"
-          "compiled in\n", to);
-}
-
 /* ---- the command line ---- */
 
-/* Sizes of elements: only powers of two have kernels, whichever shapes are compiled in. */
-static int read_types(const char *text, bench_list *list)
-{
-    size_t i;
+/* The command line's request. */
+typedef struct request {
+    bench_ls_options options;
+    int              format; /* an output */
+} request;
 
-    if (bench_numbers(text, "--type-bytes", 1, 16, list) != 0) {
+/* Sizes of elements: only powers of two have kernels, whichever shapes are compiled in. */
+static int read_types(const tool_given *given, void *field)
+{
+    const bench_list *list = field;
+
+    if (bench_numbers(given, field) != 0) {
         return -1;
     }
-    for (i = 0; i < list->count; i++) {
+    for (size_t i = 0; i < list->count; i++) {
         if ((list->value[i] & (list->value[i] - 1)) != 0) {
             tool_say("shpool-bench: --type-bytes %s: elements have 1, 2, 4, 8 or 16 bytes, "
-                     "not %u\n", text, (unsigned)list->value[i]);
+                     "not %u\n", given->value, (unsigned)list->value[i]);
             return -1;
         }
     }
     return 0;
 }
 
-static int size(const char *text, unsigned long long *bytes)
+static int read_size(const tool_given *given, void *field)
 {
     uint64_t n = 0;
 
-    if (!shpool_spec_number(text, 1, &n) || (n < 1u << 20) || (n > 1ull << 40)) {
-        tool_say("shpool-bench: --bytes %s: a number from 1M to 1024G is needed; it may end "
-                 "in K, M or G\n", text);
+    if (!shpool_spec_number(given->value, 1, &n) || (n < 1u << 20) || (n > 1ull << 40)) {
+        tool_say("shpool-bench: %s %s: a number from 1M to 1024G is needed; it may end "
+                 "in K, M or G\n", given->typed, given->value);
         return -1;
     }
-    *bytes = n / 16 * 16;
+    *(unsigned long long *)field = n / 16 * 16;
     return 0;
 }
 
-/* The command line's request. */
-typedef struct request {
-    bench_ls_options options;
-    output           format;
-} request;
+#define AT(_member) offsetof(request, _member)
+static const tool_row option_rows[] = {
+    {"--type-bytes LIST", read_types, AT(options.type_bytes), 1, 16, NULL,
+     "sizes of an element: 1, 2, 4, 8, 16 [all]"},
+    {"--threads LIST", bench_numbers, AT(options.threads), 1, 1024, NULL,
+     "threads of a block, NT [all that were compiled in]"},
+    {"--values LIST", bench_numbers, AT(options.values), 1, 32, NULL,
+     "values of a thread, VT [all that were compiled in]"},
+    {"--function PART", tool_text, AT(options.function), 0, 0, NULL,
+     "measure only functions whose name contains PART, and CUB's"},
+    {"--bytes B[K|M|G]", read_size, AT(options.bytes), 0, 0, NULL,
+     "bytes of the input, and of the output [1G]"},
+    {"--repeats N", tool_number, AT(options.repeats), 9, 10000, NULL,
+     "launches, at least 9; their median is shown [9]"},
+    {"--waves N", tool_number, AT(options.waves), 0, 1000000, NULL,
+     "blocks of a grid, as a multiple of the blocks that the GPU runs\n"
+     "at a time; 0: a block for each tile [0]"},
+    {"--csv", tool_flag, AT(format), OUTPUT_CSV, 0, NULL, NULL},
+    {"--json", tool_flag, AT(format), OUTPUT_JSON, 0, NULL, NULL},
+    TOOL_LINE("  --csv, --json       print CSV or JSON instead of the table"),
+    TOOL_LINE("  --help"),
+    TOOL_ROWS_END};
 
-static int take_option(int c, const char *option, void *into)
+static void usage(FILE *to)
 {
-    request          *asked   = into;
-    bench_ls_options *options = &asked->options;
-
-    switch (c) {
-    case 'T':
-        return read_types(optarg, &options->type_bytes);
-    case 't':
-        return bench_numbers(optarg, option, 1, 1024, &options->threads);
-    case 'v':
-        return bench_numbers(optarg, option, 1, 32, &options->values);
-    case 'f':
-        options->function = optarg;
-        return 0;
-    case 'B':
-        return size(optarg, &options->bytes);
-    case 'r':
-        return bench_number(optarg, option, 9, 10000, &options->repeats);
-    case 'w':
-        return bench_number(optarg, option, 0, 1000000, &options->waves);
-    default:
-        asked->format = (c == 'c') ? OUTPUT_CSV : OUTPUT_JSON;
-        return 0;
-    }
+    fputs("usage: shpool-bench loadstore [options]\n"
+          "A LIST is 32,64 or 128-1024 (doubling) or 100-400:100 (steps).  An option that is\n"
+          "given twice adds its values to the list.\n", to);
+    tool_rows_print(to, option_rows, 22);
+    fputs("The output says where and how it was measured.  GB/s are 10^9 bytes a second: bytes\n"
+          "read and written for copies, bytes read for loads; the column counts says which.\n"
+          "The column copy % compares with a device-to-device cudaMemcpyAsync, bytes read and\n"
+          "written.  In the rows of the layout NT is bd and VT is m.\n"
+          "Exit status: 0; 1: no GPU, or a result was wrong; 2: usage, or no such shape was\n"
+          "compiled in\n", to);
 }
 
 static int check_words(int argc, char **argv, void *into)
@@ -135,15 +118,8 @@ static int check_words(int argc, char **argv, void *into)
     return 0;
 }
 
-static const struct option longs[] = {
-    {"type-bytes", required_argument, NULL, 'T'}, {"threads", required_argument, NULL, 't'},
-    {"values", required_argument, NULL, 'v'},     {"function", required_argument, NULL, 'f'},
-    {"bytes", required_argument, NULL, 'B'},      {"repeats", required_argument, NULL, 'r'},
-    {"waves", required_argument, NULL, 'w'},      {"csv", no_argument, NULL, 'c'},
-    {"json", no_argument, NULL, 'j'},             {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0}};
-static const bench_parser parser = {"shpool-bench loadstore", "h", longs, usage, take_option,
-                                    check_words};
+static const tool_parser parser = {"shpool-bench loadstore", "shpool-bench", option_rows, usage,
+                                   check_words};
 
 /* Whether the two lists have a value in common. */
 static int meet(const bench_list *wanted, const bench_list *there)
@@ -212,17 +188,6 @@ static void challenge(report *out, champion which, const bench_ls_row *row)
     }
 }
 
-static void keep_row(report *out, const bench_ls_row *row)
-{
-    bench_ls_row *more = realloc(out->rows, (out->count + 1) * sizeof(*more));
-
-    out->lost |= (more == NULL);
-    if (more != NULL) {
-        out->rows = more;
-        out->rows[out->count++] = *row;
-    }
-}
-
 static void take_row(const bench_ls_row *measured, void *user)
 {
     bench_ls_row          derived = *measured;
@@ -252,7 +217,9 @@ static void take_row(const bench_ls_row *measured, void *user)
         }
     }
     if (out->format == OUTPUT_JSON) {
-        keep_row(out, row);
+        tool_json_open(&out->json, NULL, '{');
+        bench_json_members(&out->json, bench_ls_row_columns, row);
+        tool_json_close(&out->json);
     } else if (out->format == OUTPUT_CSV) {
         bench_csv_row(stdout, bench_ls_row_columns, row);
     } else {
@@ -260,7 +227,7 @@ static void take_row(const bench_ls_row *measured, void *user)
     }
 }
 
-static void header(const report *out, const bench_ls_options *options, const bench_origin *origin)
+static void header(report *out, const bench_ls_options *options, const bench_origin *origin)
 {
     char how[160];
 
@@ -270,41 +237,33 @@ static void header(const report *out, const bench_ls_options *options, const ben
         bench_csv_heading(stdout, bench_ls_row_columns);
         return;
     }
+    if (out->format == OUTPUT_JSON) {
+        out->json.to = stdout;
+        tool_json_open(&out->json, NULL, '{');
+        bench_json_members(&out->json, bench_origin_columns, origin);
+        bench_json_members(&out->json, bench_ls_option_columns, options);
+        tool_json_open(&out->json, "rows", '[');
+        return;
+    }
     snprintf(how, sizeof(how), "%llu bytes read and as many written, median of %u launches, waves "
              "%u", options->bytes, (unsigned)options->repeats, (unsigned)options->waves);
     bench_origin_print(stdout, origin, how);
     bench_table_heading(stdout, bench_ls_row_columns, 0, NULL);
 }
 
-static int write_json(const report *out, const bench_ls_options *options,
-                      const bench_origin *origin)
-{
-    const bench_records facts[] = {{bench_origin_columns, origin, 1, 0},
-                                   {bench_ls_option_columns, options, 1, 0},
-                                   {NULL, NULL, 0, 0}};
-    const bench_records rows = {bench_ls_row_columns, out->rows, out->count, sizeof(*out->rows)};
-
-    if (out->lost) {
-        fputs("shpool-bench: loadstore: no memory for all rows\n", stderr);
-    }
-    return (bench_json_document(stdout, NULL, facts, &rows) != 0) || out->lost;
-}
-
 /* Final output after the rows; returns the exit status. */
-static int finish(report *out, const bench_ls_options *options, const bench_origin *origin,
-                  int failed, const char *error)
+static int finish(report *out, int failed, const char *error)
 {
-    int lost;
-
     summary(out);
-    lost = (out->format == OUTPUT_JSON) && write_json(out, options, origin);
-    free(out->rows);
+    while (out->json.depth > 0) {
+        tool_json_close(&out->json);
+    }
     if (failed) {
         tool_say("shpool-bench: loadstore: %s\n", error);
     } else if (out->errors != 0) {
         tool_say("shpool-bench: %llu elements or sums were wrong\n", out->errors);
     }
-    return (failed || lost || (out->measured == 0) || (out->errors != 0)) ? 1 : 0;
+    return (failed || (out->measured == 0) || (out->errors != 0)) ? 1 : 0;
 }
 
 int bench_loadstore(int argc, char **argv)
@@ -320,11 +279,11 @@ int bench_loadstore(int argc, char **argv)
     memset(&out, 0, sizeof(out));
     bench_command_write("shpool-bench loadstore", argc, argv, origin.command,
                         sizeof(origin.command)); /* before getopt_long() moves its words */
-    stop = bench_parse(&parser, argc, argv, &asked);
+    stop = tool_parse(&parser, argc, argv, &asked);
     if (stop != 0) {
         return stop - 1;
     }
-    out.format = asked.format;
+    out.format = (output)asked.format;
     tool_messages("shpool-bench");
     if (check_shapes(&asked.options) != 0) {
         return 2;
@@ -337,13 +296,7 @@ int bench_loadstore(int argc, char **argv)
         tool_say("shpool-bench: %s\n", shpool_last_error());
         return 1;
     }
-    if ((out.format == OUTPUT_JSON) && !bench_has_json()) {
-        tool_no_json("shpool-bench");
-        return 2;
-    }
-    if (out.format != OUTPUT_JSON) {
-        header(&out, &asked.options, &origin);
-    }
+    header(&out, &asked.options, &origin);
     failed = bench_loadstore_run(&asked.options, take_row, &out, error) != 0;
-    return finish(&out, &asked.options, &origin, failed, error);
+    return finish(&out, failed, error);
 }

@@ -23,24 +23,62 @@ int memory_failed(const char *spec)
     return -1;
 }
 
-shpool_context *memory_context(const memory_options *options, shpool_device_allocator *allocator)
+static int add_stream(memory_bench *b)
 {
-    shpool_context_options o = {.bytes = sizeof(o), .device = options->device,
+    shpool_context_options o = {.bytes = sizeof(o), .device = b->options->device,
                                 .flags = SHPOOL_CONTEXT_NEW_STREAM};
     shpool_context *context = NULL;
 
-    if ((shpool_context_create(&o, &context) != SHPOOL_OK) ||
-        (shpool_context_set_allocator(context, allocator) != SHPOOL_OK)) {
-        shpool_context_unref(context);
-        return NULL;
+    if (shpool_context_create(&o, &context) != SHPOOL_OK) {
+        return -1;
     }
-    return context;
+    b->context[b->streams++] = context;
+    return (shpool_context_set_allocator(context, b->allocator) == SHPOOL_OK) ? 0 : -1;
 }
 
-double memory_quantile(double *samples, size_t count, double part)
+int memory_set_streams(memory_bench *b, unsigned streams)
 {
+    int result = 0;
+
+    while ((result == 0) && (b->streams < streams)) {
+        result = add_stream(b);
+    }
+    while (b->streams > streams) {
+        shpool_context_unref(b->context[--b->streams]);
+    }
+    return result;
+}
+
+int memory_run(const memory_options *options, const char *spec, unsigned streams,
+               int (*run)(memory_bench *b, const void *of), const void *of)
+{
+    memory_bench b = {.options = options, .spec = spec};
+    int result = -1;
+
+    if ((shpool_device_allocator_open(spec, options->device, &b.allocator) != SHPOOL_OK) ||
+        (memory_set_streams(&b, streams) != 0)) {
+        (void)memory_failed(spec);
+    } else {
+        result = run(&b, of);
+    }
+    (void)memory_set_streams(&b, 0);
+    shpool_device_allocator_unref(b.allocator);
+    return result;
+}
+
+shpool_stream memory_stream(const memory_bench *b, unsigned number)
+{
+    return (b->streams != 0) ? shpool_context_stream(b->context[number]) : NULL;
+}
+
+void memory_quantiles(memory_row *row, double *samples, size_t count, int all)
+{
+    const double last = (double)(count - 1);
+
     bench_sort(samples, count);
-    return samples[(size_t)((double)(count - 1) * part + 0.5)];
+    row->median = samples[(size_t)(last * 0.5 + 0.5)];
+    row->p99    = samples[(size_t)(last * 0.99 + 0.5)];
+    row->p999   = all ? samples[(size_t)(last * 0.999 + 0.5)] : 0.0;
 }
 
 uint64_t memory_driver_calls(shpool_device_allocator *allocator)

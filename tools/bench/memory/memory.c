@@ -9,7 +9,7 @@
 #include "tools/bench/facts.h"
 #include "tools/bench/list.h"
 #include "tools/bench/names.h"
-#include "tools/bench/options.h"
+#include "tools/options.h"
 #include "tools/message.h"
 #include "memory.h"
 
@@ -46,40 +46,51 @@ static const bench_column option_columns[] = {
     {"threads", BENCH_U32, BENCH_AT(memory_options, threads), NULL, 0, NULL},
     BENCH_LAST};
 
-static void usage(FILE *to)
-{
-    fputs("usage: shpool-bench memory [options] [QUESTION...]\n"
-          "  --allocator SPEC   device allocator to measure; may be given several times [all\n"
-          "                     bases].  async is cudaMallocAsync, simple is cudaMalloc, and cub\n"
-          "                     is CUB's caching allocator, in builds with CUDA\n"
-          "  --replay FILE      replay a log of the layer log, or of RMM, not the questions\n"
-          "  --limit BYTES      limit on live bytes of the replay, such as 8G [no limit]\n"
-          "  --device N         ordinal of the GPU [0]\n"
-          "  --repeats N        repeats of a measurement; their median is shown [9]\n"
-          "  --pairs N          pairs of malloc and free in a repeat [100000]\n"
-          "  --threads N        largest number of host threads for the question threads [16]\n"
-          "  --help\n"
-          "Questions, which choose what is measured [all]:\n", to);
-    for (size_t i = 0; i < QUESTIONS; i++) {
-        fprintf(to, "  %-8s %s\n", questions[i].name, questions[i].text);
-    }
-    fputs("The results are CSV; # lines say where and how it was measured.\n"
-          "Exit status: 0; 1: something failed; 2: usage\n", to);
-}
-
 typedef struct request {
     memory_options options;
     bench_names specs;
 } request;
 
-static int read_limit(const char *text, uint64_t *limit)
+static int read_limit(const tool_given *given, void *limit)
 {
-    if (!shpool_spec_number(text, 1, limit) || (*limit == 0)) {
-        tool_say("shpool-bench: --limit %s: a number of bytes from 1 is needed; it may end "
-                 "in K, M or G\n", text);
+    if (!shpool_spec_number(given->value, 1, limit) || (*(uint64_t *)limit == 0)) {
+        tool_say("shpool-bench: %s %s: a number of bytes from 1 is needed; it may end in K, M or "
+                 "G\n", given->typed, given->value);
         return -1;
     }
     return 0;
+}
+
+#define AT(_member) offsetof(request, _member)
+static const tool_row option_rows[] = {
+    {"--allocator SPEC", bench_name, AT(specs), 0, 0, NULL,
+     "device allocator to measure; may be given several times [all\n"
+     "bases].  async is cudaMallocAsync, simple is cudaMalloc, and cub\n"
+     "is CUB's caching allocator, in builds with CUDA"},
+    {"--replay FILE", tool_text, AT(options.replay), 0, 0, NULL,
+     "replay a log of the layer log, or of RMM, not the questions"},
+    {"--limit BYTES", read_limit, AT(options.limit), 0, 0, NULL,
+     "limit on live bytes of the replay, such as 8G [no limit]"},
+    {"--device N", tool_number, AT(options.device), 0, 63, NULL, "ordinal of the GPU [0]"},
+    {"--repeats N", tool_number, AT(options.repeats), 1, 10000, NULL,
+     "repeats of a measurement; their median is shown [9]"},
+    {"--pairs N", tool_number, AT(options.pairs), 1, 100000000, NULL,
+     "pairs of malloc and free in a repeat [100000]"},
+    {"--threads N", tool_number, AT(options.threads), 1, 64, NULL,
+     "largest number of host threads for the question threads [16]"},
+    TOOL_LINE("  --help"),
+    TOOL_ROWS_END};
+
+static void usage(FILE *to)
+{
+    fputs("usage: shpool-bench memory [options] [QUESTION...]\n", to);
+    tool_rows_print(to, option_rows, 21);
+    fputs("Questions, which choose what is measured [all]:\n", to);
+    for (size_t i = 0; i < QUESTIONS; i++) {
+        fprintf(to, "  %-8s %s\n", questions[i].name, questions[i].text);
+    }
+    fputs("The results are CSV; # lines say where and how it was measured.\n"
+          "Exit status: 0; 1: something failed; 2: usage\n", to);
 }
 
 /* Whether there is such a question; if not, stderr says which there are. */
@@ -99,34 +110,6 @@ static int check_question(const char *name)
     return -1;
 }
 
-static int take_option(int c, const char *option, void *into)
-{
-    request        *asked   = into;
-    memory_options *options = &asked->options;
-    uint32_t        number  = 0;
-    int             bad;
-
-    switch (c) {
-    case 'a':
-        return bench_name_add(&asked->specs, option, optarg);
-    case 'R':
-        options->replay = optarg;
-        return 0;
-    case 'l':
-        return read_limit(optarg, &options->limit);
-    case 'd':
-        bad = bench_number(optarg, option, 0, 63, &number);
-        options->device = (int)number;
-        return bad;
-    case 'r':
-        return bench_number(optarg, option, 1, 10000, &options->repeats);
-    case 'p':
-        return bench_number(optarg, option, 1, 100000000u, &options->pairs);
-    default:
-        return bench_number(optarg, option, 1, 64, &options->threads);
-    }
-}
-
 static int check_questions(int argc, char **argv, void *into)
 {
     int bad = 0;
@@ -138,14 +121,8 @@ static int check_questions(int argc, char **argv, void *into)
     return bad;
 }
 
-static const struct option longs[] = {
-    {"allocator", required_argument, NULL, 'a'}, {"replay", required_argument, NULL, 'R'},
-    {"limit", required_argument, NULL, 'l'},     {"device", required_argument, NULL, 'd'},
-    {"repeats", required_argument, NULL, 'r'},   {"pairs", required_argument, NULL, 'p'},
-    {"threads", required_argument, NULL, 't'},   {"help", no_argument, NULL, 'h'},
-    {NULL, 0, NULL, 0}};
-static const bench_parser parser = {"shpool-bench memory", "h", longs, usage, take_option,
-                                    check_questions};
+static const tool_parser parser = {"shpool-bench memory", "shpool-bench", option_rows, usage,
+                                   check_questions};
 
 static int wanted(int argc, char **argv, const char *name)
 {
@@ -169,7 +146,7 @@ int bench_memory(int argc, char **argv)
 
     bench_command_write("shpool-bench memory", argc, argv, origin.command,
                         sizeof(origin.command)); /* before getopt_long() moves its words */
-    stop = bench_parse(&parser, argc, argv, &r);
+    stop = tool_parse(&parser, argc, argv, &r);
     if (stop != 0) {
         return stop - 1;
     }

@@ -37,7 +37,27 @@ typedef struct memory_options {
     uint64_t limit;      /* of the replay, bytes; 0: none */
 } memory_options;
 
+/* A measurement under way: an allocator, and streams, which are known to be stable. */
+#define MEMORY_STREAMS 64u
+typedef struct memory_bench {
+    const memory_options *options;
+    const char *spec;
+    shpool_device_allocator *allocator;
+    shpool_context *context[MEMORY_STREAMS];
+    unsigned streams;
+} memory_bench;
+
 /* ---- common.c ---- */
+
+/* Open a fresh allocator with streams, run, and close all; 0, or -1 with a message on stderr. */
+int memory_run(const memory_options *options, const char *spec, unsigned streams,
+               int (*run)(memory_bench *b, const void *of), const void *of);
+
+/* Make or drop streams until it has that many; 0, or -1: shpool_last_error(). */
+int memory_set_streams(memory_bench *b, unsigned streams);
+
+/* One of the streams; the legacy one if it has none. */
+shpool_stream memory_stream(const memory_bench *b, unsigned number);
 
 extern const bench_column memory_columns[];
 
@@ -46,17 +66,14 @@ void memory_print(const memory_row *row);
 /* Seconds of a clock that only goes forward. */
 double memory_now(void);
 
-/* The value below which `part` of the samples lie; sorts them. */
-double memory_quantile(double *samples, size_t count, double part);
+/* The median and quantiles of the samples, which it sorts; all: also the last one. */
+void memory_quantiles(memory_row *row, double *samples, size_t count, int all);
 
 /* Calls of the driver that the allocator has made. */
 uint64_t memory_driver_calls(shpool_device_allocator *allocator);
 
 /* Prints this thread's latest detail to stderr; returns -1. */
 int memory_failed(const char *spec);
-
-/* A context with a stream of its own, which is known to be stable; NULL: it failed. */
-shpool_context *memory_context(const memory_options *options, shpool_device_allocator *allocator);
 
 /* The questions; 0, or -1 with a message on stderr. */
 int memory_pair(const memory_options *options, const char *spec);

@@ -33,70 +33,64 @@ static double time_pairs(shpool_device_allocator *allocator, shpool_stream strea
 }
 
 /* Batches of few pairs: a clock costs as much as a pair. */
-static int one_pair_row(const memory_options *options, const char *spec,
-                        shpool_device_allocator *allocator, shpool_stream stream, size_t bytes,
-                        unsigned live)
+static int one_pair_row(memory_bench *b, size_t bytes, unsigned live)
 {
     enum { BATCH = 20, MOST = 20000 };
     static double sample[MOST];
-    memory_row row = {.question = "pair", .allocator = spec, .size = bytes, .count = live,
+    memory_row row = {.question = "pair", .allocator = b->spec, .size = bytes, .count = live,
                       .unit = "ns"};
-    double slow = time_pairs(allocator, stream, bytes, 100);
-    size_t count = (size_t)options->repeats * options->pairs / BATCH;
+    const shpool_stream stream = memory_stream(b, 0);
+    double slow = time_pairs(b->allocator, stream, bytes, 100);
+    size_t count = (size_t)b->options->repeats * b->options->pairs / BATCH;
     uint64_t before;
 
     if (slow < 0.0) {
-        return memory_failed(spec);
+        return memory_failed(b->spec);
     }
     count = (count > MOST) ? MOST : count;
     if (slow * (double)count * BATCH > 2e9) { /* two seconds of a slow one are enough */
         count = (size_t)(2e9 / (slow * BATCH)) + 10;
     }
-    before = memory_driver_calls(allocator);
+    before = memory_driver_calls(b->allocator);
     for (size_t i = 0; i < count; i++) {
-        sample[i] = time_pairs(allocator, stream, bytes, BATCH);
+        sample[i] = time_pairs(b->allocator, stream, bytes, BATCH);
     }
-    row.driver_calls = (double)(memory_driver_calls(allocator) - before) / (double)(count * BATCH);
-    row.median = memory_quantile(sample, count, 0.5);
-    row.p99 = memory_quantile(sample, count, 0.99);
-    row.p999 = memory_quantile(sample, count, 0.999);
+    row.driver_calls = (double)(memory_driver_calls(b->allocator) - before) /
+                       (double)(count * BATCH);
+    memory_quantiles(&row, sample, count, 1);
     memory_print(&row);
     return 0;
 }
 
-int memory_pair(const memory_options *options, const char *spec)
+static int pair_rows(memory_bench *b, const void *of)
 {
     static const size_t sizes[] = {256, 4096, 65536, 1048576, 16777216, 268435456, 1073741824};
     static const unsigned lives[] = {0, 10000, MAX_LIVE};
     static void *live[MAX_LIVE];
     unsigned held = 0;
-    shpool_device_allocator *allocator;
-    shpool_context *context;
     int result = 0;
 
-    if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
-        return memory_failed(spec);
-    }
-    context = memory_context(options, allocator);
-    for (size_t l = 0; (context != NULL) && (result == 0) && (l < 3); l++) {
-        if ((lives[l] > 10000) && (strcmp(spec, "simple") == 0)) {
+    (void)of;
+    for (size_t l = 0; (result == 0) && (l < 3); l++) {
+        if ((lives[l] > 10000) && (strcmp(b->spec, "simple") == 0)) {
             break; /* the driver needs minutes for that number */
         }
         for (; (result == 0) && (held < lives[l]); held++) {
-            if (shpool_device_malloc(allocator, 256 * (1 + held % 40),
-                                     shpool_context_stream(context), &live[held]) != SHPOOL_OK) {
-                result = memory_failed(spec);
+            if (shpool_device_malloc(b->allocator, 256 * (1 + held % 40), memory_stream(b, 0),
+                                     &live[held]) != SHPOOL_OK) {
+                result = memory_failed(b->spec);
             }
         }
         for (size_t s = 0; (result == 0) && (s < sizeof(sizes) / sizeof(sizes[0])); s++) {
-            result = one_pair_row(options, spec, allocator, shpool_context_stream(context),
-                                  sizes[s], lives[l]);
+            result = one_pair_row(b, sizes[s], lives[l]);
         }
     }
-    result = (context == NULL) ? memory_failed(spec) : result;
-    shpool_context_unref(context);
-    shpool_device_allocator_unref(allocator);
     return result;
+}
+
+int memory_pair(const memory_options *options, const char *spec)
+{
+    return memory_run(options, spec, 1, pair_rows, NULL);
 }
 
 /* ---- threads ---- */
@@ -104,8 +98,7 @@ int memory_pair(const memory_options *options, const char *spec)
 typedef struct worker {
     pthread_t thread;
     shpool_device_allocator *allocator;
-    shpool_context *context;
-    shpool_stream stream; /* its context's, or that of the first */
+    shpool_stream stream;
     pthread_barrier_t *barrier;
     unsigned pairs;
     double ns;
@@ -125,28 +118,20 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Million pairs a second with `threads` threads. */
-static double run_threads(const memory_options *options, shpool_device_allocator *allocator,
-                          unsigned threads, unsigned pairs, int shared)
+/* Million pairs a second with `threads` threads; negative: it failed. */
+static double run_threads(memory_bench *b, unsigned threads, unsigned pairs, int shared)
 {
-    worker w[64];
+    worker w[MEMORY_STREAMS];
     pthread_barrier_t barrier;
     double longest = 0.0;
 
+    if (memory_set_streams(b, threads) != 0) {
+        return -1.0;
+    }
     pthread_barrier_init(&barrier, NULL, threads);
     for (unsigned i = 0; i < threads; i++) {
-        w[i] = (worker){.allocator = allocator, .context = memory_context(options, allocator),
+        w[i] = (worker){.allocator = b->allocator, .stream = memory_stream(b, shared ? 0 : i),
                         .barrier = &barrier, .pairs = pairs};
-        if (w[i].context == NULL) {
-            while (i > 0) {
-                shpool_context_unref(w[--i].context);
-            }
-            pthread_barrier_destroy(&barrier);
-            return -1.0;
-        }
-        w[i].stream = shpool_context_stream(w[shared ? 0 : i].context);
-    }
-    for (unsigned i = 0; i < threads; i++) {
         pthread_create(&w[i].thread, NULL, work, &w[i]);
     }
     for (unsigned i = 0; i < threads; i++) {
@@ -154,214 +139,182 @@ static double run_threads(const memory_options *options, shpool_device_allocator
         longest = (w[i].seconds > longest) ? w[i].seconds : longest;
         longest = (w[i].ns < 0.0) ? -1e9 : longest;
     }
-    for (unsigned i = 0; i < threads; i++) { /* when no thread uses the first one's stream any
-                                                more */
-        shpool_context_unref(w[i].context);
-    }
     pthread_barrier_destroy(&barrier);
+    (void)memory_set_streams(b, 0); /* when no thread uses the first one's any more */
     return (double)threads * pairs / longest * 1e-6;
 }
 
-static int threads_row(const memory_options *options, const char *spec,
-                       shpool_device_allocator *allocator, unsigned threads, int shared)
+static int threads_row(memory_bench *b, unsigned threads, int shared)
 {
-    memory_row row = {.question = "threads", .allocator = spec, .size = 4096, .count = threads,
+    memory_row row = {.question = "threads", .allocator = b->spec, .size = 4096, .count = threads,
                       .unit = "Mpairs/s", .note = shared ? "one stream" : "own streams"};
     int slow = shared ||
-               ((strncmp(spec, "bins", 4) != 0) && (strncmp(spec, "buckets", 7) != 0));
-    unsigned pairs = slow ? options->pairs / 50 + 1 : options->pairs * 10;
-    unsigned repeats = (options->repeats < 64) ? options->repeats : 64;
+               ((strncmp(b->spec, "bins", 4) != 0) && (strncmp(b->spec, "buckets", 7) != 0));
+    unsigned pairs = slow ? b->options->pairs / 50 + 1 : b->options->pairs * 10;
+    unsigned repeats = (b->options->repeats < 64) ? b->options->repeats : 64;
     double sample[64];
 
     for (unsigned i = 0; i < repeats; i++) {
-        sample[i] = run_threads(options, allocator, threads, pairs, shared);
+        sample[i] = run_threads(b, threads, pairs, shared);
         if (sample[i] < 0.0) {
-            return memory_failed(spec);
+            return memory_failed(b->spec);
         }
     }
-    row.median = memory_quantile(sample, repeats, 0.5);
-    row.p99 = memory_quantile(sample, repeats, 0.99);
+    memory_quantiles(&row, sample, repeats, 0);
     memory_print(&row);
     return 0;
 }
 
-int memory_threads(const memory_options *options, const char *spec)
+static int threads_rows(memory_bench *b, const void *of)
 {
-    shpool_device_allocator *allocator;
     int result = 0;
 
-    if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
-        return memory_failed(spec);
-    }
+    (void)of;
     for (int shared = 0; shared < 2; shared++) {
-        for (unsigned threads = 1; (result == 0) && (threads <= options->threads); threads *= 2) {
-            result = threads_row(options, spec, allocator, threads, shared);
+        for (unsigned threads = 1; (result == 0) && (threads <= b->options->threads);
+             threads *= 2) {
+            result = threads_row(b, threads, shared);
         }
     }
-    shpool_device_allocator_unref(allocator);
     return result;
+}
+
+int memory_threads(const memory_options *options, const char *spec)
+{
+    return memory_run(options, spec, 0, threads_rows, NULL);
 }
 
 /* ---- cross: freed on b, allocated on c ---- */
 
-static int cross_row(const memory_options *options, const char *spec,
-                     shpool_device_allocator *allocator, shpool_context *b, shpool_context *c,
-                     size_t bytes, unsigned cached)
+static int cross_row(memory_bench *b, size_t bytes, unsigned cached)
 {
     static void *ptr[10000];
     static double sample[1000];
-    memory_row row = {.question = "cross", .allocator = spec, .size = bytes, .count = cached,
+    const shpool_stream from = memory_stream(b, 0);
+    const shpool_stream to = memory_stream(b, 1);
+    memory_row row = {.question = "cross", .allocator = b->spec, .size = bytes, .count = cached,
                       .unit = "ns", .note = "malloc on a third stream"};
-    unsigned repeats = 100 * options->repeats;
+    unsigned repeats = 100 * b->options->repeats;
 
     repeats = (repeats > 1000) ? 1000 : repeats;
     for (unsigned i = 0; i < repeats; i++) {
         double start;
 
         for (unsigned j = 0; j < cached; j++) {
-            if (shpool_device_malloc(allocator, bytes, shpool_context_stream(b), &ptr[j]) !=
-                SHPOOL_OK) {
-                return memory_failed(spec);
+            if (shpool_device_malloc(b->allocator, bytes, from, &ptr[j]) != SHPOOL_OK) {
+                return memory_failed(b->spec);
             }
         }
         for (unsigned j = 0; j < cached; j++) {
-            (void)shpool_device_free(allocator, ptr[j], shpool_context_stream(b));
+            (void)shpool_device_free(b->allocator, ptr[j], from);
         }
         start = memory_now();
         for (unsigned j = 0; j < cached; j++) {
-            if (shpool_device_malloc(allocator, bytes, shpool_context_stream(c), &ptr[j]) !=
-                SHPOOL_OK) {
-                return memory_failed(spec);
+            if (shpool_device_malloc(b->allocator, bytes, to, &ptr[j]) != SHPOOL_OK) {
+                return memory_failed(b->spec);
             }
         }
         sample[i] = (memory_now() - start) * 1e9 / cached;
-        (void)shpool_context_sync(c);
-        for (unsigned j = 0; j < cached; j++) { /* back to where it came from: c keeps nothing */
-            (void)shpool_device_free(allocator, ptr[j], shpool_context_stream(b));
+        (void)shpool_context_sync(b->context[1]);
+        for (unsigned j = 0; j < cached; j++) { /* back to where it came from */
+            (void)shpool_device_free(b->allocator, ptr[j], from);
         }
-        (void)shpool_context_sync(b);
-        if ((cached > 100) && (i >= options->repeats)) {
+        (void)shpool_context_sync(b->context[0]);
+        if ((cached > 100) && (i >= b->options->repeats)) {
             repeats = i + 1;
         }
     }
-    row.median = memory_quantile(sample, repeats, 0.5);
-    row.p99 = memory_quantile(sample, repeats, 0.99);
-    row.p999 = memory_quantile(sample, repeats, 0.999);
+    memory_quantiles(&row, sample, repeats, 1);
     memory_print(&row);
     return 0;
 }
 
 /* One block again and again, without a synchronisation that cools the caches: malloc, and the free
  * that gives it back to its stream. */
-static int cross_warm(const memory_options *options, const char *spec,
-                      shpool_device_allocator *allocator, shpool_context *b, shpool_context *c)
+static int cross_warm(memory_bench *b)
 {
+    enum { PAIRS = 1000 };
     static double sample[1000];
-    memory_row row = {.question = "cross", .allocator = spec, .size = 20 * MIB, .count = 1,
+    memory_row row = {.question = "cross", .allocator = b->spec, .size = 20 * MIB, .count = 1,
                       .unit = "ns", .note = "malloc on a third stream and free, in a row"};
-    unsigned repeats = (options->repeats > 1000) ? 1000 : options->repeats;
-    unsigned pairs = 1000;
+    unsigned repeats = (b->options->repeats > 1000) ? 1000 : b->options->repeats;
 
     for (unsigned i = 0; i < repeats; i++) {
         void *ptr = NULL;
         double start = memory_now();
 
-        for (unsigned j = 0; j < pairs; j++) {
-            if (shpool_device_malloc(allocator, 20 * MIB, shpool_context_stream(c), &ptr) !=
+        for (unsigned j = 0; j < PAIRS; j++) {
+            if (shpool_device_malloc(b->allocator, 20 * MIB, memory_stream(b, 1), &ptr) !=
                 SHPOOL_OK) {
-                return memory_failed(spec);
+                return memory_failed(b->spec);
             }
-            (void)shpool_device_free(allocator, ptr, shpool_context_stream(b));
+            (void)shpool_device_free(b->allocator, ptr, memory_stream(b, 0));
         }
-        sample[i] = (memory_now() - start) * 1e9 / pairs;
+        sample[i] = (memory_now() - start) * 1e9 / PAIRS;
     }
-    row.median = memory_quantile(sample, repeats, 0.5);
-    row.p99 = memory_quantile(sample, repeats, 0.99);
-    row.p999 = memory_quantile(sample, repeats, 0.999);
+    memory_quantiles(&row, sample, repeats, 1);
     memory_print(&row);
     return 0;
 }
 
+static int cross_rows(memory_bench *b, const void *of)
+{
+    (void)of;
+    if ((cross_row(b, 20 * MIB, 1) != 0) || (cross_warm(b) != 0) ||
+        (cross_row(b, 20 * MIB, 16) != 0)) {
+        return -1;
+    }
+    return (strcmp(b->spec, "simple") != 0) ? cross_row(b, 4096, 10000) : 0;
+}
+
 int memory_cross(const memory_options *options, const char *spec)
 {
-    shpool_device_allocator *allocator;
-    shpool_context *b;
-    shpool_context *c;
-    int result;
-
-    if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
-        return memory_failed(spec);
-    }
-    b = memory_context(options, allocator);
-    c = (b != NULL) ? memory_context(options, allocator) : NULL;
-    if (c == NULL) {
-        result = memory_failed(spec);
-    } else {
-        result = cross_row(options, spec, allocator, b, c, 20 * MIB, 1);
-        if (result == 0) {
-            result = cross_warm(options, spec, allocator, b, c);
-        }
-        if (result == 0) {
-            result = cross_row(options, spec, allocator, b, c, 20 * MIB, 16);
-        }
-        if ((result == 0) && (strcmp(spec, "simple") != 0)) {
-            result = cross_row(options, spec, allocator, b, c, 4096, 10000);
-        }
-    }
-    shpool_context_unref(b);
-    shpool_context_unref(c);
-    shpool_device_allocator_unref(allocator);
-    return result;
+    return memory_run(options, spec, 2, cross_rows, NULL);
 }
 
 /* ---- random: as RMM's random_allocations ---- */
 
-static int random_row(const memory_options *options, const char *spec, unsigned operations,
-                      size_t largest)
+typedef struct random_case {
+    unsigned operations;
+    size_t largest;
+} random_case;
+
+static int random_row(memory_bench *b, const void *of)
 {
     static void *live[4096];
     static size_t bytes[4096];
-    memory_row row = {.question = "random", .allocator = spec, .size = largest,
-                      .count = operations, .unit = "ns"};
-    shpool_device_allocator *allocator;
+    const random_case *c = of;
+    memory_row row = {.question = "random", .allocator = b->spec, .size = c->largest,
+                      .count = c->operations, .unit = "ns"};
+    const uint64_t before = memory_driver_calls(b->allocator);
     uint64_t held = 0;
     uint64_t seed = 1;
-    uint64_t before;
     unsigned count = 0;
-    double start;
-    int result = 0;
+    double start = memory_now();
 
-    if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
-        return memory_failed(spec);
-    }
-    before = memory_driver_calls(allocator);
-    start = memory_now();
-    for (unsigned i = 0; (i < operations) && (result == 0); i++) {
+    for (unsigned i = 0; i < c->operations; i++) {
         seed = seed * 6364136223846793005ull + 1442695040888963407ull;
         if ((count == 0) || ((count < 4096) && (held < (uint64_t)16000 << 20) &&
                              ((seed >> 33) % 100 < 73))) {
-            bytes[count] = 1 + (size_t)((seed >> 20) % largest);
-            if (shpool_device_malloc(allocator, bytes[count], NULL, &live[count]) != SHPOOL_OK) {
-                result = memory_failed(spec);
-                break;
+            bytes[count] = 1 + (size_t)((seed >> 20) % c->largest);
+            if (shpool_device_malloc(b->allocator, bytes[count], NULL, &live[count]) !=
+                SHPOOL_OK) {
+                return memory_failed(b->spec);
             }
             held += bytes[count++];
         } else {
             unsigned at = (unsigned)((seed >> 20) % count);
 
-            (void)shpool_device_free(allocator, live[at], NULL);
+            (void)shpool_device_free(b->allocator, live[at], NULL);
             held -= bytes[at];
             live[at] = live[--count];
             bytes[at] = bytes[count];
         }
     }
-    row.median = (memory_now() - start) * 1e9 / operations;
-    row.driver_calls = (double)(memory_driver_calls(allocator) - before) / operations;
-    shpool_device_allocator_unref(allocator);
-    if (result == 0) {
-        memory_print(&row);
-    }
-    return result;
+    row.median = (memory_now() - start) * 1e9 / c->operations;
+    row.driver_calls = (double)(memory_driver_calls(b->allocator) - before) / c->operations;
+    memory_print(&row);
+    return 0;
 }
 
 int memory_random(const memory_options *options, const char *spec)
@@ -374,7 +327,8 @@ int memory_random(const memory_options *options, const char *spec)
             break;
         }
         for (size_t i = 0; (result == 0) && (i < sizeof(largest) / sizeof(largest[0])); i++) {
-            result = random_row(options, spec, operations, largest[i]);
+            result = memory_run(options, spec, 0, random_row,
+                                &(random_case){operations, largest[i]});
         }
     }
     return result;
@@ -382,68 +336,64 @@ int memory_random(const memory_options *options, const char *spec)
 
 /* ---- cold and oom ---- */
 
-int memory_cold(const memory_options *options, const char *spec)
+static int cold_row(memory_bench *b, const void *of)
 {
     static void *ptr[1024];
-    memory_row row = {.question = "cold", .allocator = spec, .size = 4 * MIB, .count = 1024,
+    memory_row row = {.question = "cold", .allocator = b->spec, .size = 4 * MIB, .count = 1024,
                       .unit = "ms", .note = "p99 column: ms of trim(0)"};
-    shpool_device_allocator *allocator;
-    double start;
-    int result = 0;
+    double start = memory_now();
 
-    if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
-        return memory_failed(spec);
-    }
-    start = memory_now();
-    for (unsigned i = 0; (i < 1024) && (result == 0); i++) {
-        if (shpool_device_malloc(allocator, 4 * MIB, NULL, &ptr[i]) != SHPOOL_OK) {
-            result = memory_failed(spec);
+    (void)of;
+    for (unsigned i = 0; i < 1024; i++) {
+        if (shpool_device_malloc(b->allocator, 4 * MIB, NULL, &ptr[i]) != SHPOOL_OK) {
+            return memory_failed(b->spec);
         }
     }
     row.median = (memory_now() - start) * 1e3;
-    for (unsigned i = 0; (i < 1024) && (result == 0); i++) {
-        (void)shpool_device_free(allocator, ptr[i], NULL);
+    for (unsigned i = 0; i < 1024; i++) {
+        (void)shpool_device_free(b->allocator, ptr[i], NULL);
     }
     start = memory_now();
-    (void)shpool_device_trim(allocator, 0);
+    (void)shpool_device_trim(b->allocator, 0);
     row.p99 = (memory_now() - start) * 1e3;
-    shpool_device_allocator_unref(allocator);
-    if (result == 0) {
-        memory_print(&row);
-    }
-    return result;
+    memory_print(&row);
+    return 0;
 }
 
-int memory_oom(const memory_options *options, const char *spec)
+int memory_cold(const memory_options *options, const char *spec)
 {
-    memory_row row = {.question = "oom", .allocator = spec, .unit = "ms"};
-    shpool_device_allocator *allocator;
+    return memory_run(options, spec, 0, cold_row, NULL);
+}
+
+static int oom_row(memory_bench *b, const void *of)
+{
+    memory_row row = {.question = "oom", .allocator = b->spec, .unit = "ms"};
     uint64_t left;
     uint64_t total;
     void *ptr[64];
     double start;
 
-    if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
-        return memory_failed(spec);
-    }
-    if (shpool_device_memory(options->device, &left, &total) != SHPOOL_OK) {
-        (void)memory_failed(spec);
-        shpool_device_allocator_unref(allocator);
-        return -1;
+    (void)of;
+    if (shpool_device_memory(b->options->device, &left, &total) != SHPOOL_OK) {
+        return memory_failed(b->spec);
     }
     for (unsigned i = 0; i < 64; i++) { /* nearly all memory, in pieces that are idle afterwards */
         ptr[i] = NULL;
-        (void)shpool_device_malloc(allocator, (size_t)(left / 70), NULL, &ptr[i]);
+        (void)shpool_device_malloc(b->allocator, (size_t)(left / 70), NULL, &ptr[i]);
     }
     for (unsigned i = 0; i < 64; i++) {
-        (void)shpool_device_free(allocator, ptr[i], NULL);
+        (void)shpool_device_free(b->allocator, ptr[i], NULL);
     }
     row.size = left / 70 * 50;
     start = memory_now();
-    row.note = (shpool_device_malloc(allocator, (size_t)row.size, NULL, &ptr[0]) == SHPOOL_OK)
+    row.note = (shpool_device_malloc(b->allocator, (size_t)row.size, NULL, &ptr[0]) == SHPOOL_OK)
                    ? "served" : "refused";
     row.median = (memory_now() - start) * 1e3;
     memory_print(&row);
-    shpool_device_allocator_unref(allocator);
     return 0;
+}
+
+int memory_oom(const memory_options *options, const char *spec)
+{
+    return memory_run(options, spec, 0, oom_row, NULL);
 }

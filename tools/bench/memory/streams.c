@@ -26,13 +26,13 @@
 #endif
 
 /* Work on a stream; in builds without nvcc there is none, and times are the host's. */
-static void work(const memory_options *options, shpool_context *context)
+static void work(const memory_bench *b, unsigned stream)
 {
 #if HAVE_CUDA_DEVICE
-    bench_memory_spin(options->device, shpool_context_stream(context), KERNEL_US);
+    bench_memory_spin(b->options->device, memory_stream(b, stream), KERNEL_US);
 #else
-    (void)options;
-    (void)context;
+    (void)b;
+    (void)stream;
 #endif
 }
 
@@ -44,57 +44,54 @@ static const char *of_build(void)
 /* ---- streams ---- */
 
 /* Milliseconds of all rounds; negative: it failed. */
-static double run_rounds(const memory_options *options, shpool_device_allocator *allocator,
-                         shpool_context **context, unsigned streams)
+static double run_rounds(memory_bench *b)
 {
     double start = memory_now();
     shpool_status status = SHPOOL_OK;
 
-    for (unsigned i = 0; (i < ROUNDS * streams) && (status == SHPOOL_OK); i++) {
-        shpool_context *c = context[i % streams];
+    for (unsigned i = 0; (i < ROUNDS * b->streams) && (status == SHPOOL_OK); i++) {
+        const shpool_stream stream = memory_stream(b, i % b->streams);
         void *ptr;
 
-        status = shpool_device_malloc(allocator, 4 * MIB, shpool_context_stream(c), &ptr);
+        status = shpool_device_malloc(b->allocator, 4 * MIB, stream, &ptr);
         if (status == SHPOOL_OK) {
-            work(options, c);
-            status = shpool_device_free(allocator, ptr, shpool_context_stream(c));
+            work(b, i % b->streams);
+            status = shpool_device_free(b->allocator, ptr, stream);
         }
     }
-    for (unsigned i = 0; (i < streams) && (status == SHPOOL_OK); i++) {
-        status = shpool_context_sync(context[i]);
+    for (unsigned i = 0; (i < b->streams) && (status == SHPOOL_OK); i++) {
+        status = shpool_context_sync(b->context[i]);
     }
     return (status == SHPOOL_OK) ? (memory_now() - start) * 1e3 : -1.0;
 }
 
 /* The first run is cold, the median of the others warm. */
-static int streams_rows(const memory_options *options, const char *spec,
-                        shpool_device_allocator *allocator, shpool_context **context,
-                        unsigned streams)
+static int streams_rows(memory_bench *b, const void *of)
 {
-    memory_row row = {.question = "streams", .allocator = spec, .size = 4 * MIB,
-                      .count = streams, .unit = "ms"};
+    memory_row row = {.question = "streams", .allocator = b->spec, .size = 4 * MIB,
+                      .count = b->streams, .unit = "ms"};
     double sample[64];
-    unsigned repeats = (options->repeats < 64) ? options->repeats : 64;
+    unsigned repeats = (b->options->repeats < 64) ? b->options->repeats : 64;
     shpool_device_stats stats = {.hits_wait = 0};
     char note[100];
 
-    row.median = run_rounds(options, allocator, context, streams);
-    (void)shpool_device_get_stats(allocator, &stats);
+    (void)of;
+    row.median = run_rounds(b);
+    (void)shpool_device_get_stats(b->allocator, &stats);
     snprintf(note, sizeof(note), "cold; ideal %.2f; %llu waits%s", ROUNDS * KERNEL_US * 1e-3,
              (unsigned long long)stats.hits_wait, of_build());
     row.note = note;
     if (row.median < 0.0) {
-        return memory_failed(spec);
+        return memory_failed(b->spec);
     }
     memory_print(&row);
     for (unsigned i = 0; i < repeats; i++) {
-        sample[i] = run_rounds(options, allocator, context, streams);
+        sample[i] = run_rounds(b);
         if (sample[i] < 0.0) {
-            return memory_failed(spec);
+            return memory_failed(b->spec);
         }
     }
-    row.median = memory_quantile(sample, repeats, 0.5);
-    row.p99 = memory_quantile(sample, repeats, 0.99);
+    memory_quantiles(&row, sample, repeats, 0);
     snprintf(note, sizeof(note), "warm; ideal %.2f", ROUNDS * KERNEL_US * 1e-3);
     memory_print(&row);
     return 0;
@@ -105,39 +102,23 @@ int memory_streams(const memory_options *options, const char *spec)
     int result = 0;
 
     for (unsigned streams = 1; (result == 0) && (streams <= MOST_STREAMS); streams *= 2) {
-        shpool_device_allocator *allocator;
-        shpool_context *context[MOST_STREAMS] = {NULL};
-        unsigned made = 0;
-
-        if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
-            return memory_failed(spec);
-        }
-        while ((made < streams) &&
-               ((context[made] = memory_context(options, allocator)) != NULL)) {
-            made++;
-        }
-        result = (made == streams) ? streams_rows(options, spec, allocator, context, streams)
-                                   : memory_failed(spec);
-        while (made > 0) {
-            shpool_context_unref(context[--made]);
-        }
-        shpool_device_allocator_unref(allocator);
+        result = memory_run(options, spec, streams, streams_rows, NULL);
     }
     return result;
 }
 
 /* ---- share ---- */
 
-static void print_share(const char *spec, shpool_device_allocator *allocator, const char *pattern,
-                        uint64_t live, unsigned count, double seconds)
+static void print_share(const memory_bench *b, const char *pattern, uint64_t live, unsigned count,
+                        double seconds)
 {
     shpool_device_stats stats = {.driver_bytes_peak = 0};
     char note[120];
-    memory_row row = {.question = "share", .allocator = spec, .size = live, .count = count,
+    memory_row row = {.question = "share", .allocator = b->spec, .size = live, .count = count,
                       .median = seconds * 1e9 / count, .unit = "ns", .note = note};
 
-    (void)shpool_device_get_stats(allocator, &stats);
-    row.driver_calls = (double)memory_driver_calls(allocator) / count;
+    (void)shpool_device_get_stats(b->allocator, &stats);
+    row.driver_calls = (double)memory_driver_calls(b->allocator) / count;
     snprintf(note, sizeof(note), "%s; driver/live %.2f; %llu waits%s", pattern,
              (double)stats.driver_bytes_peak / (double)live, (unsigned long long)stats.hits_wait,
              of_build());
@@ -145,88 +126,70 @@ static void print_share(const char *spec, shpool_device_allocator *allocator, co
 }
 
 /* One stream fills a layer, the other reads it, while the first is at the next one. */
-static int share_layers(const memory_options *options, const char *spec)
+static int share_layers(memory_bench *b, const void *of)
 {
     static const size_t sizes[] = {24 * MIB, 40 * MIB, 8 * MIB, 56 * MIB, 17 * MIB};
-    shpool_device_allocator *allocator;
-    shpool_context *fills;
-    shpool_context *reads;
+    const shpool_stream fills = memory_stream(b, 0);
+    const shpool_stream reads = memory_stream(b, 1);
     void *before = NULL;
     void *ptr = NULL;
     double seconds = 0.0;
     shpool_status status = SHPOOL_OK;
 
-    if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
-        return memory_failed(spec);
-    }
-    fills = memory_context(options, allocator);
-    reads = (fills != NULL) ? memory_context(options, allocator) : NULL;
-    for (unsigned i = 0; (i < LAYERS) && (status == SHPOOL_OK) && (reads != NULL); i++) {
+    (void)of;
+    for (unsigned i = 0; (i < LAYERS) && (status == SHPOOL_OK); i++) {
         double start = memory_now();
 
-        status = shpool_device_malloc(allocator, sizes[i % 5], shpool_context_stream(fills), &ptr);
+        status = shpool_device_malloc(b->allocator, sizes[i % 5], fills, &ptr);
         seconds += memory_now() - start;
-        work(options, fills);
-        work(options, reads);
+        work(b, 0);
+        work(b, 1);
         start = memory_now();
         if (status == SHPOOL_OK) {
-            status = shpool_device_record_stream(allocator, ptr, shpool_context_stream(reads));
+            status = shpool_device_record_stream(b->allocator, ptr, reads);
         }
         if (status == SHPOOL_OK) {
-            status = shpool_device_free(allocator, before, shpool_context_stream(fills));
+            status = shpool_device_free(b->allocator, before, fills);
         }
         seconds += memory_now() - start;
         before = ptr;
     }
-    if ((reads != NULL) && (status == SHPOOL_OK)) {
-        print_share(spec, allocator, "layers", 96 * MIB, LAYERS, seconds);
+    if (status == SHPOOL_OK) {
+        print_share(b, "layers", 96 * MIB, LAYERS, seconds);
     }
-    status = (reads == NULL) ? SHPOOL_ERR_CUDA : status;
-    shpool_context_unref(fills);
-    shpool_context_unref(reads);
-    shpool_device_allocator_unref(allocator);
     if (status == SHPOOL_ERR_UNSUPPORTED) {
         return 0; /* it has no function that names a second stream */
     }
-    return (status == SHPOOL_OK) ? 0 : memory_failed(spec);
+    return (status == SHPOOL_OK) ? 0 : memory_failed(b->spec);
 }
 
 /* Each piece of memory is on a stream of its own, which is destroyed after it. */
-static int share_one_shots(const memory_options *options, const char *spec)
+static int share_one_shots(memory_bench *b, const void *of)
 {
-    shpool_device_allocator *allocator;
     double seconds = 0.0;
-    int result = 0;
 
-    if (shpool_device_allocator_open(spec, options->device, &allocator) != SHPOOL_OK) {
-        return memory_failed(spec);
-    }
-    for (unsigned i = 0; (i < ONE_SHOTS) && (result == 0); i++) {
-        shpool_context *once = memory_context(options, allocator);
+    (void)of;
+    for (unsigned i = 0; i < ONE_SHOTS; i++) {
+        int made = memory_set_streams(b, 1) == 0;
         void *ptr = NULL;
         double start = memory_now();
 
-        if ((once == NULL) || (shpool_device_malloc(allocator, 64 * MIB,
-                                                    shpool_context_stream(once), &ptr) !=
-                               SHPOOL_OK)) {
-            result = memory_failed(spec);
-        } else {
-            work(options, once);
-            (void)shpool_device_free(allocator, ptr, shpool_context_stream(once));
+        if (!made || (shpool_device_malloc(b->allocator, 64 * MIB, memory_stream(b, 0), &ptr) !=
+                      SHPOOL_OK)) {
+            return memory_failed(b->spec);
         }
+        work(b, 0);
+        (void)shpool_device_free(b->allocator, ptr, memory_stream(b, 0));
         seconds += memory_now() - start;
-        shpool_context_unref(once);
+        (void)memory_set_streams(b, 0);
     }
-    if (result == 0) {
-        print_share(spec, allocator, "one-shot streams", 64 * MIB, ONE_SHOTS, seconds);
-    }
-    shpool_device_allocator_unref(allocator);
-    return result;
+    print_share(b, "one-shot streams", 64 * MIB, ONE_SHOTS, seconds);
+    return 0;
 }
 
 int memory_share(const memory_options *options, const char *spec)
 {
-    int result = share_layers(options, spec);
+    int result = memory_run(options, spec, 2, share_layers, NULL);
 
-    return (result == 0) ? share_one_shots(options, spec) : result;
+    return (result == 0) ? memory_run(options, spec, 0, share_one_shots, NULL) : result;
 }

@@ -88,39 +88,30 @@ static void give(void *user, void *ptr)
     t->place[at].bytes = 0;
 }
 
-static int run(const memory_options *options, const char *spec, const loads_load *load)
+static int run(memory_bench *b, const void *of)
 {
     static trainer t;
+    const loads_load *load = of;
     const train_memory memory = {.take = take, .give = give, .user = &t};
-    memory_row row = {.question = "train", .allocator = spec, .unit = "ns"};
+    memory_row row = {.question = "train", .allocator = b->spec, .unit = "ns"};
     shpool_device_stats stats;
-    shpool_context *context;
     char note[120];
-    int result = 0;
 
-    t = (trainer){.peak = 0};
-    if (shpool_device_allocator_open(spec, options->device, &t.allocator) != SHPOOL_OK) {
-        return memory_failed(spec);
-    }
-    context = memory_context(options, t.allocator);
-    t.stream = shpool_context_stream(context);
-    if ((context == NULL) || (load->run(&memory, load->steps) != 0) ||
+    t = (trainer){.allocator = b->allocator, .stream = memory_stream(b, 0)};
+    if ((load->run(&memory, load->steps) != 0) ||
         (shpool_device_get_stats(t.allocator, &stats) != SHPOOL_OK)) {
-        result = memory_failed(spec);
-    } else {
-        row.size = t.peak;
-        row.count = t.calls;
-        row.median = t.seconds * 1e9 / (double)t.calls;
-        row.driver_calls = (double)memory_driver_calls(t.allocator) / (double)t.calls;
-        snprintf(note, sizeof(note), "%s: driver peak %llu; driver/requested %.3f", load->name,
-                 (unsigned long long)stats.driver_bytes_peak,
-                 (double)stats.driver_bytes_peak / (double)t.peak);
-        row.note = (stats.driver_bytes_peak > 0) ? note : "its bytes are not counted";
-        memory_print(&row);
+        return memory_failed(b->spec);
     }
-    shpool_context_unref(context);
-    shpool_device_allocator_unref(t.allocator);
-    return result;
+    row.size = t.peak;
+    row.count = t.calls;
+    row.median = t.seconds * 1e9 / (double)t.calls;
+    row.driver_calls = (double)memory_driver_calls(t.allocator) / (double)t.calls;
+    snprintf(note, sizeof(note), "%s: driver peak %llu; driver/requested %.3f", load->name,
+             (unsigned long long)stats.driver_bytes_peak,
+             (double)stats.driver_bytes_peak / (double)t.peak);
+    row.note = (stats.driver_bytes_peak > 0) ? note : "its bytes are not counted";
+    memory_print(&row);
+    return 0;
 }
 
 int memory_train(const memory_options *options, const char *spec)
@@ -128,7 +119,7 @@ int memory_train(const memory_options *options, const char *spec)
     int result = 0;
 
     for (size_t i = 0; i < LOADS_COUNT; i++) {
-        result |= run(options, spec, &loads[i]);
+        result |= memory_run(options, spec, 1, run, &loads[i]);
     }
     return result;
 }

@@ -3,14 +3,16 @@
  * here: the operations of one run, each with its requester's name. */
 #include "config.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "tools/bench/list.h"
 #include "tools/bench/names.h"
-#include "tools/bench/options.h"
+#include "tools/options.h"
 #include "tools/bench/picture.h"
+#include "tools/bench/python.h"
 #include "file.h"
 #include "tools/message.h"
 
@@ -26,20 +28,30 @@ typedef struct options {
 
 static const char *const colors[] = { "thread", "size", NULL };
 
+#define AT(_member) offsetof(options, _member)
+static const tool_row option_rows[] = {
+    {"--svg FILE", tool_file, AT(svg), 0, 0, NULL, "file of the picture; its name ends in .svg"},
+    {"--block N", tool_number, AT(block), 0, TRACE_NONE - 1, NULL,
+     "rank of the block in the grid [the first one in the trace]"},
+    {"--run N", tool_number, AT(run), 1, TRACE_NONE - 1, NULL,
+     "number of its run: a launch, or an shpool_init() in it [1]"},
+    {"--from N", tool_number, AT(from), 0, TRACE_NONE - 1, NULL, NULL},
+    {"--to N", tool_number, AT(to), 1, TRACE_NONE - 1, NULL, NULL},
+    TOOL_LINE("  --from N, --to N   the picture starts at and ends before this operation [all]"),
+    {"--color thread|size", bench_choice, AT(color), 0, 0, colors,
+     "  colours show the requesting thread, or the size [thread]"},
+    TOOL_LINE("  --help"),
+    TOOL_ROWS_END};
+
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench map [options] TRACE --svg FILE\n"
           "Draws the pools of a block over time, as recorded by the key trace=TRACE of a spec\n"
           "(doc/TRACE.md).  Operations go from left to right, addresses upwards.  Each\n"
           "allocation is a rectangle.  Each failed request is a line that names the\n"
-          "allocations which blocked it.\n"
-          "  --svg FILE         file of the picture; its name ends in .svg\n"
-          "  --block N          rank of the block in the grid [the first one in the trace]\n"
-          "  --run N            number of its run: a launch, or an shpool_init() in it [1]\n"
-          "  --from N, --to N   the picture starts at and ends before this operation [all]\n"
-          "  --color thread|size   colours show the requesting thread, or the size [thread]\n"
-          "  --help\n"
-          "Python draws it with matplotlib (Debian's python3-matplotlib).\n"
+          "allocations which blocked it.\n", to);
+    tool_rows_print(to, option_rows, 21);
+    fputs("Python draws it with matplotlib (Debian's python3-matplotlib).\n"
           "Exit status: 0; 1: the trace cannot be read, or the picture not written; 2: usage\n",
           to);
 }
@@ -62,28 +74,6 @@ static int check_picture(const char *svg, const char *trace)
         return -1;
     }
     return 0;
-}
-
-static int take_option(int c, const char *option, void *into)
-{
-    options *o = into;
-
-    switch (c) {
-    case 's':
-        o->svg = optarg;
-        return tool_no_name("shpool-bench", option, optarg);
-    case 'b':
-        return bench_number(optarg, option, 0, TRACE_NONE - 1, &o->block);
-    case 'r':
-        return bench_number(optarg, option, 1, TRACE_NONE - 1, &o->run);
-    case 'f':
-        return bench_number(optarg, option, 0, TRACE_NONE - 1, &o->from);
-    case 't':
-        return bench_number(optarg, option, 1, TRACE_NONE - 1, &o->to);
-    default:
-        o->color = bench_choice(optarg, option, colors);
-        return o->color < 0;
-    }
 }
 
 static int check(int argc, char **argv, void *into)
@@ -110,12 +100,7 @@ static int check(int argc, char **argv, void *into)
     return 0;
 }
 
-static const struct option longs[] = {
-    { "svg", required_argument, NULL, 's' },  { "block", required_argument, NULL, 'b' },
-    { "run", required_argument, NULL, 'r' },  { "from", required_argument, NULL, 'f' },
-    { "to", required_argument, NULL, 't' },   { "color", required_argument, NULL, 'c' },
-    { "help", no_argument, NULL, 'h' },       { NULL, 0, NULL, 0 } };
-static const bench_parser parser = { "shpool-bench map", "h", longs, usage, take_option, check };
+static const tool_parser parser = { "shpool-bench map", "shpool-bench", option_rows, usage, check };
 
 /* The requested run; NULL, and stderr lists the existing ones. */
 static const trace_life *find_life(const options *o, const trace_file *trace)
@@ -140,12 +125,6 @@ static const trace_life *find_life(const options *o, const trace_file *trace)
 }
 
 /* ---- the data of the picture ---- */
-
-typedef struct subject {
-    const options *options;
-    const trace_file *trace;
-    const trace_life *life;
-} subject;
 
 /* Metadata bytes at the start of a pool: those below every allocation of the trace, and no more
  * than a fresh pool reserves. */
@@ -184,44 +163,43 @@ static void put_op(FILE *to, const trace_op *op, uint32_t block_threads)
             op->object, op->bytes, op->usable, end, op->global, op->place);
 }
 
-static int write_life(const void *of, FILE *to)
+static void write_life(const options *o, const trace_file *t, const trace_life *life, FILE *to)
 {
-    const subject *s = of;
-    const trace_file *t = s->trace;
-
     fputs("{\"allocator\": \"", to);
     for (const char *at = t->allocator; *at != '\0'; at++) { /* printable: trace_file_read() */
         fprintf(to, ((*at == '"') || (*at == '\\')) ? "\\%c" : "%c", *at);
     }
     fprintf(to, "\", \"block\": %u, \"launch\": %u, \"dropped\": %u, \"block_threads\": %u, "
             "\"threads_per_pool\": %u, \"pools\": %u, \"pool_bytes\": %u, \"head\": %u, "
-            "\"from\": %u, \"to\": %u, \"color\": \"%s\", \"ops\": [", s->life->block,
-            s->life->launch, s->life->dropped, t->block_threads, t->threads_per_pool, t->pools,
-            t->pool_bytes, head_of(t), s->options->from, s->options->to,
-            colors[s->options->color]);
-    for (uint32_t i = 0; i < s->life->count; i++) {
+            "\"from\": %u, \"to\": %u, \"color\": \"%s\", \"ops\": [", life->block, life->launch,
+            life->dropped, t->block_threads, t->threads_per_pool, t->pools, t->pool_bytes,
+            head_of(t), o->from, o->to, colors[o->color]);
+    for (uint32_t i = 0; i < life->count; i++) {
         fputs((i == 0) ? "\n" : ",\n", to);
-        put_op(to, &s->life->ops[i], t->block_threads);
+        put_op(to, &life->ops[i], t->block_threads);
     }
     fputs("]}\n", to);
-    return 0;
 }
 
 static int draw(const options *o, const trace_file *trace)
 {
-    const subject drawn = { o, trace, find_life(o, trace) };
-    const bench_picture picture = { "map", NULL, write_life, &drawn };
+    const trace_life *life = find_life(o, trace);
+    FILE             *data;
 
-    if (drawn.life == NULL) {
+    if (life == NULL) {
         return 1;
     }
-    if (o->from >= drawn.life->count) {
+    if (o->from >= life->count) {
         tool_say("shpool-bench: --from %u: there %s %u operation%s\n", o->from,
-                 (drawn.life->count == 1) ? "is" : "are", drawn.life->count,
-                 bench_s(drawn.life->count));
+                 (life->count == 1) ? "is" : "are", life->count, bench_s(life->count));
         return 1;
     }
-    return (bench_picture_draw(&picture, o->svg) != 0) ? 1 : 0;
+    data = bench_python_input(o->svg);
+    if (data == NULL) {
+        return 1;
+    }
+    write_life(o, trace, life, data);
+    return (bench_picture_draw(data, "map", NULL, o->svg) != 0) ? 1 : 0;
 }
 
 int bench_map(int argc, char **argv)
@@ -229,7 +207,7 @@ int bench_map(int argc, char **argv)
     options o = { .block = TRACE_NONE, .run = 1, .to = TRACE_NONE };
     trace_file trace;
     char why[1024];
-    int stop = bench_parse(&parser, argc, argv, &o);
+    int stop = tool_parse(&parser, argc, argv, &o);
 
     if (stop != 0) {
         return stop - 1;

@@ -11,7 +11,7 @@
 #include "tools/bench/gpu.h"
 #include "tools/bench/list.h"
 #include "tools/bench/names.h"
-#include "tools/bench/options.h"
+#include "tools/options.h"
 #include "tools/message.h"
 #include "file.h"
 #include "replay.h"
@@ -19,19 +19,29 @@
 
 #define MOST_ROWS 1024u
 
+#define AT(_member) offsetof(replay_options, _member)
+static const tool_row option_rows[] = {
+    {"--allocator SPEC|all", tool_text, AT(allocator), 0, 0, NULL,
+     "allocator that replays the recording [all]"},
+    {"--threads-per-pool LIST", bench_numbers, AT(threads_per_pool), 1, SHPOOL_MAX_THREADS, NULL,
+     "threads that share a pool, for allocators of scope group\n"
+     "[8, 16, ... all]"},
+    {"--bytes B[K]", bench_bytes, AT(bytes), 16, SHPOOL_MAX_SHARED, NULL,
+     "shared memory of all pools of a block [as recorded]"},
+    {"--device cpu|cuda", bench_choice, AT(device), 0, 0, bench_device_names,
+     "device to run on [cuda if there is a GPU, else cpu]"},
+    {"--arch sm_NN", tool_text, AT(arch), 0, 0, NULL,
+     "architecture for which blocks/SM is computed [sm_90]"},
+    TOOL_LINE("  --help"),
+    TOOL_ROWS_END};
+
 static void usage(FILE *to)
 {
     fputs("usage: shpool-bench replay [options] TRACE\n"
           "Replays the requests of a recorded kernel with other allocators, and ranks them.\n"
-          "The key trace=TRACE of a spec records them (doc/TRACE.md).\n"
-          "  --allocator SPEC|all     allocator that replays the recording [all]\n"
-          "  --threads-per-pool LIST  threads that share a pool, for allocators of scope group\n"
-          "                           [8, 16, ... all]\n"
-          "  --bytes B[K]             shared memory of all pools of a block [as recorded]\n"
-          "  --device cpu|cuda        device to run on [cuda if there is a GPU, else cpu]\n"
-          "  --arch sm_NN             architecture for which blocks/SM is computed [sm_90]\n"
-          "  --help\n"
-          "Columns:\n"
+          "The key trace=TRACE of a spec records them (doc/TRACE.md).\n", to);
+    tool_rows_print(to, option_rows, 27);
+    fputs("Columns:\n"
           "  failed     requests that failed with --bytes, in the recorded order\n"
           "  needs      least bytes of all pools with which no request fails in that order\n"
           "  blocks/SM  blocks that a multiprocessor holds with these bytes, as far as shared\n"
@@ -48,28 +58,6 @@ static void usage(FILE *to)
           "Exit status: 0; 1: the trace cannot be read, or a run failed; 2: usage\n", to);
 }
 
-static int take_option(int c, const char *option, void *into)
-{
-    replay_options *o = into;
-
-    switch (c) {
-    case 'a':
-        o->allocator = optarg;
-        return 0;
-    case 't':
-        return bench_numbers(optarg, option, 1, SHPOOL_MAX_THREADS,
-                             &o->threads_per_pool);
-    case 'B':
-        return bench_bytes(optarg, option, 16, SHPOOL_MAX_SHARED, &o->bytes);
-    case 'A':
-        o->arch = optarg;
-        return 0;
-    default:
-        o->device = optarg;
-        return (bench_choice(optarg, option, bench_device_names) < 0) ? -1 : 0;
-    }
-}
-
 static int check_trace(int argc, char **argv, void *into)
 {
     replay_options *o = into;
@@ -83,14 +71,8 @@ static int check_trace(int argc, char **argv, void *into)
     return 0;
 }
 
-static const struct option longs[] = {
-    { "allocator", required_argument, NULL, 'a' },
-    { "threads-per-pool", required_argument, NULL, 't' },
-    { "bytes", required_argument, NULL, 'B' }, { "device", required_argument, NULL, 'd' },
-    { "arch", required_argument, NULL, 'A' }, { "help", no_argument, NULL, 'h' },
-    { NULL, 0, NULL, 0 } };
-static const bench_parser parser = { "shpool-bench replay", "h", longs, usage, take_option,
-                                     check_trace };
+static const tool_parser parser = {"shpool-bench replay", "shpool-bench", option_rows, usage,
+                                   check_trace};
 
 /* ---- measuring ---- */
 
@@ -316,11 +298,11 @@ static int replay(replay_options *o, const trace_file *trace)
 
 int bench_replay(int argc, char **argv)
 {
-    replay_options o = { .allocator = "all", .arch = "sm_90" };
+    replay_options o = { .allocator = "all", .arch = "sm_90", .device = BENCH_ANY_DEVICE };
     shpool_arch arch;
     trace_file trace;
     char text[1024];
-    int stop = bench_parse(&parser, argc, argv, &o);
+    int stop = tool_parse(&parser, argc, argv, &o);
 
     if (stop != 0) {
         return stop - 1;
@@ -333,12 +315,10 @@ int bench_replay(int argc, char **argv)
     if (check_allocator(o.allocator) != 0) {
         return 1;
     }
-    o.cuda = bench_cuda_present(text, sizeof(text));
-    if ((o.device != NULL) && (strcmp(o.device, "cuda") == 0) && !o.cuda) {
-        tool_say("shpool-bench: --device cuda: %s; --device cpu works anywhere\n", text);
+    o.cuda = bench_choose_device(o.device, text, sizeof(text));
+    if (o.cuda < 0) {
         return 1;
     }
-    o.cuda = o.cuda && ((o.device == NULL) || (strcmp(o.device, "cuda") == 0));
     if (trace_file_read(o.file, &trace, text, sizeof(text)) != 0) {
         tool_say("shpool-bench: %s\n", text);
         return 1;

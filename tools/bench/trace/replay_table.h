@@ -9,7 +9,7 @@
 typedef struct replay_options {
     const char *file;
     const char *allocator;
-    const char *device;
+    int device;                /* in bench_device_names, or BENCH_ANY_DEVICE */
     const char *arch;
     bench_list threads_per_pool; /* none: several */
     uint32_t bytes;            /* 0: as recorded */
