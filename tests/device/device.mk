@@ -5,9 +5,9 @@ libshpool_tests_la_SOURCES += \
 	tests/device/fake/granules.c \
 	tests/device/fake/memory.c \
 	tests/device/fake/share.c \
-	tests/device/fake/streams.c
+	tests/device/fake/streams.c \
+	tests/device/scene.c
 noinst_HEADERS += \
-	tests/device/base_trial.h \
 	tests/device/buffer_trial.h \
 	tests/device/capture_calls.h \
 	tests/device/fake/driver.h \
@@ -15,6 +15,7 @@ noinst_HEADERS += \
 	tests/device/runtime_fake.h \
 	tests/device/fake/state.h \
 	tests/device/page_arrays.h \
+	tests/device/scene.h \
 	tests/device/share_trial.h \
 	tests/device/trial.h
 if HAVE_CMOCKA

@@ -3,7 +3,7 @@
 #ifndef SHPOOL_TESTS_DEVICE_SHARE_TRIAL_H
 #define SHPOOL_TESTS_DEVICE_SHARE_TRIAL_H
 
-#include "base_trial.h"
+#include "scene.h"
 
 #include <dirent.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The end of a process, and children of fork(): no call of the driver is made there. */
-#include "base_trial.h"
+#include "scene.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -71,7 +71,7 @@ static void leave_it_all(void)
     assert_ok(shpool_buffer_create(context, SHPOOL_TYPE_I32, 1000, &buffer));
     (void)shpool_torch_malloc(20 << 20, 0, NULL);
     (void)get(allocator, 3 * MIB, NULL);
-    put(allocator, get(allocator, 20 * MIB, stable_stream()), NULL);
+    put(allocator, get(allocator, 20 * MIB, stream_of('1')), NULL);
     assert_ok(shpool_device_capture_begin(allocator, 1, 1));
     assert_int_equal(0, sem_init(&stays, 0, 0));
     assert_int_equal(0, pthread_create(&thread, NULL, stay, NULL));

@@ -3,7 +3,7 @@
  * fork() while other threads are in the library: a lock that one of them holds stays locked in the
  * child forever.  A child that waits for it is ended by an alarm, and counted.
  */
-#include "base_trial.h"
+#include "scene.h"
 
 #include <pthread.h>
 #include <semaphore.h>
