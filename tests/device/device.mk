@@ -8,7 +8,6 @@ libshpool_tests_la_SOURCES += \
 	tests/device/fake/streams.c \
 	tests/device/scene.c
 noinst_HEADERS += \
-	tests/device/buffer_trial.h \
 	tests/device/capture_calls.h \
 	tests/device/fake/driver.h \
 	tests/device/graph_ways.h \
@@ -24,14 +23,12 @@ shpool_cmocka_tests += \
 	tests/device/test_bins \
 	tests/device/test_buckets \
 	tests/device/test_buffer \
-	tests/device/test_buffer_copies \
 	tests/device/test_capture \
 	tests/device/test_context \
 	tests/device/test_devices \
 	tests/device/test_end \
 	tests/device/test_faults \
 	tests/device/test_fill \
-	tests/device/test_fill_kernels \
 	tests/device/test_fork \
 	tests/device/test_graph \
 	tests/device/test_handle \
@@ -42,7 +39,6 @@ shpool_cmocka_tests += \
 	tests/device/test_nvtx \
 	tests/device/test_open \
 	tests/device/test_plugin \
-	tests/device/test_print \
 	tests/device/test_ranges \
 	tests/device/test_share \
 	tests/device/test_share_processes \

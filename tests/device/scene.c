@@ -5,6 +5,8 @@
 #include <ctype.h>
 #include <stdarg.h>
 
+#include "tests/device/fake/state.h"
+
 #define LETTERS 26u
 #define BLOCKS  2048u /* of a letter */
 #define TEXT    4096u
@@ -447,6 +449,9 @@ static void do_one(char *word, const char *detail)
     }
     if (detail != NULL) {
         assert_detail(detail);
+    }
+    if ((fake_thread_state.depth != 1) || (fake_thread_state.mode != CU_CAPTURE_MODE_GLOBAL)) {
+        fail_here("%s", "contexts or the capture mode are not as before the call");
     }
 }
 

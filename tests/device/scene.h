@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * Scenes of an allocator over the fake driver, in words between blanks.  A block is a letter, and
- * perhaps a number; a0-8/2 is every second one of a0 to a8.  A number of bytes may end in K, M or G;
- * 4M-1 is a byte less.  Streams are one digit: 0: the legacy one, 1 to 5: stable ones, 6 and 7:
+ * perhaps a number; a0-8/2 is every second one of a0 to a8.  Bytes may end in K, M or G; 4M-1 is one
+ * less.  Streams are one digit: 0: the legacy one, 1 to 5: stable ones, 6 and 7:
  * non-blocking ones that may be destroyed, 8: a blocking one, 9: the thread's own.
  *
  *   a=20M@1            malloc                    a==b  a!=b         the same memory, or not
