@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "mgpu_capture.h"
-#include "mgpu_fake.h"
 #include "mgpu_programs.h"
 #include "tests/device/page_arrays.h"
+#include "tests/device/runtime_fake.h"
 
 using namespace mgpu;
 
@@ -270,4 +270,5 @@ UNIT_TEST(test_counts_are_safe_between_threads)
 
 } // namespace
 
-UNIT_GROUP(mgpu_fake_setup, mgpu_fake_teardown)
+/* for all: MGPU's names keep devices and allocators until the process ends */
+UNIT_GROUP(fake_runtime_setup, fake_runtime_is_in_order)

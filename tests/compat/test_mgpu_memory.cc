@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "mgpu_capture.h"
-#include "mgpu_fake.h"
 #include "mgpu_programs.h"
+#include "tests/device/runtime_fake.h"
 
 using namespace mgpu;
 
@@ -235,4 +235,5 @@ UNIT_TEST(test_bad_formats_are_refused)
 
 } // namespace
 
-UNIT_GROUP(mgpu_fake_setup, mgpu_fake_teardown)
+/* for all: MGPU's names keep devices and allocators until the process ends */
+UNIT_GROUP(fake_runtime_setup, fake_runtime_is_in_order)

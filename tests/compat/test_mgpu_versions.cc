@@ -11,7 +11,7 @@
 static_assert(mgpu::MgpuJoinKindOuter == 3, "what the header says by itself");
 
 #include "mgpu_capture.h"
-#include "mgpu_fake.h"
+#include "tests/device/runtime_fake.h"
 
 #include <moderngpu.cuh>
 
@@ -350,4 +350,5 @@ UNIT_TEST(test_a_device_by_its_pointer)
 
 } // namespace
 
-UNIT_GROUP(mgpu_fake_setup, mgpu_fake_teardown)
+/* for all: MGPU's names keep devices and allocators until the process ends */
+UNIT_GROUP(fake_runtime_setup, fake_runtime_is_in_order)

@@ -6,13 +6,13 @@ libshpool_tests_la_SOURCES += \
 	tests/device/fake/memory.c \
 	tests/device/fake/share.c \
 	tests/device/fake/streams.c \
+	tests/device/runtime_fake.c \
 	tests/device/scene.c
 noinst_HEADERS += \
 	tests/device/capture_calls.h \
 	tests/device/fake/driver.h \
 	tests/device/graph_ways.h \
 	tests/device/runtime_fake.h \
-	tests/device/fake/state.h \
 	tests/device/page_arrays.h \
 	tests/device/scene.h \
 	tests/device/share_trial.h \
@@ -56,7 +56,7 @@ if HAVE_NVCC
 SHPOOL_CUDA_INCLUDES = -isystem $(SHPOOL_CUDA_LIBDIR)/../include/cccl \
 	-isystem $(SHPOOL_CUDA_LIBDIR)/../include
 shpool_cxx_tests += tests/device/test_resource
-tests_device_test_resource_SOURCES = tests/device/test_resource.cc tests/device/runtime_fake.c
+tests_device_test_resource_SOURCES = tests/device/test_resource.cc
 tests_device_test_resource_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DLIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE $(SHPOOL_CUDA_INCLUDES)
 endif

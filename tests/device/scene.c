@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <stdarg.h>
 
-#include "tests/device/fake/state.h"
+#include "tests/device/fake/driver.h"
 
 #define LETTERS 26u
 #define BLOCKS  2048u /* of a letter */

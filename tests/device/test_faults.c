@@ -56,7 +56,7 @@ static void start(void)
     memset(&lost, 0, sizeof(lost));
     fake_start(1, 48 * MIB);
     fake_set_current(0);
-    fake_misalign(1);
+    fake.misalign = 1;
 }
 
 /* An import that could not be undone keeps addresses, too.  A copy between contexts does not say that

@@ -20,7 +20,7 @@ UNIT_TEST(test_a_driver_that_cannot_is_told)
     assert_detail("memory=vmm is not possible on device 0: the device has no virtual memory "
                   "management; memory=auto or memory=driver works");
     fake_without_attribute(0);
-    fake_granularity(3 * MIB);
+    fake.granularity = 3 * MIB;
     assert_int_equal(SHPOOL_ERR_UNSUPPORTED,
                      shpool_device_allocator_open("bins:memory=vmm", 0, &none));
     assert_detail("a power of two");
@@ -52,7 +52,7 @@ UNIT_TEST(test_pages_of_other_sizes)
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(sizes); i++) {
         fake_start(1, 512 * MIB);
         fake_set_current(0);
-        fake_granularity(sizes[i]);
+        fake.granularity = sizes[i];
         open_allocator("bins:memory=vmm", 0, &allocator);
         for (size_t bytes = 100; bytes < 60 * MIB; bytes *= 3) {
             play("a=%zu@0 use:a@0 free:a@0", bytes);
@@ -133,9 +133,9 @@ UNIT_TEST(test_a_device_that_is_no_peer_is_refused)
 {
     begin("bins:memory=vmm");
     play("pair:3M@0 set:peer=7!NOT_FOUND set:peer=x!SPEC");
-    fake_without_peers(1);
+    fake.hermit = 1;
     play("set:peer=1!UNSUPPORTED 'device 1 cannot reach memory of device 0' set:peer=all");
-    fake_without_peers(-1);
+    fake.hermit = -1;
     for (unsigned long n = 1;; n++) {
         fake_fail(n, CU_ERROR_INVALID_VALUE);
         if (shpool_device_set(allocator, "peer", "1") == SHPOOL_OK) {
@@ -151,7 +151,7 @@ UNIT_TEST(test_a_device_that_is_no_peer_is_refused)
 UNIT_TEST(test_few_addresses_serve_too)
 {
     begin("bins:memory=vmm");
-    fake_limit_range(100 * MIB);
+    fake.most_addresses = 100 * MIB;
     play("a=20M@0 use:a@0 ranges=1 free:a@0");
     end();
 }

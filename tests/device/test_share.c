@@ -367,7 +367,7 @@ UNIT_TEST(test_an_import_is_for_one_device)
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_import_open(&handle, 7, &import));
     assert_null(import);
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_import_open(&handle, -2, &import));
-    fake_without_peers(1);
+    fake.hermit = 1;
     assert_int_equal(SHPOOL_ERR_UNSUPPORTED, shpool_device_import_open(&handle, 1, &import));
     assert_detail("device 1 cannot reach the memory of device 0");
     shpool_device_handle_close(&handle);
@@ -390,11 +390,11 @@ UNIT_TEST(test_devices_are_told_by_their_names)
     import = import_of(&handle);
     assert_int_equal(1, shpool_device_import_device(import));
     assert_ok(shpool_device_import_close(import));
-    fake_hide_devices(1); /* device 1 is now device 0 */
+    fake.hidden = 1; /* device 1 is now device 0 */
     import = import_of(&handle);
     assert_int_equal(0, shpool_device_import_device(import));
     assert_ok(shpool_device_import_close(import));
-    fake_hide_devices(2);
+    fake.hidden = 2;
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_import_open(&handle, -1, &import));
     assert_detail("GPU-5a5a5a5a-5a5a-5a5a-5a5a-5a5a5a5a5a01");
     assert_detail("CUDA_VISIBLE_DEVICES");

@@ -143,7 +143,7 @@ TEST_ON_BOTH(test_a_wait_finishes_what_was_there_before_it_only)
     assert_ok(shpool_timeline_lock(lanes_of_bins(), NULL, &t));
     before = shpool_timeline_mark(lanes_of_bins(), t);
     shpool_spin_unlock(&t->lock);
-    fake_on_sync(in_sync);
+    fake.on_sync = in_sync;
     assert_int_equal(0, pthread_create(&thread, NULL, free_and_sync, t));
     assert_ok(shpool_timelines_sync(lanes_of_bins()));
     assert_true(shpool_timeline_is_done(t, before));
@@ -152,6 +152,6 @@ TEST_ON_BOTH(test_a_wait_finishes_what_was_there_before_it_only)
     pthread_join(thread, NULL);
     assert_true(second_syncs);
     assert_true(shpool_timeline_is_done(t, before + 1));
-    fake_on_sync(NULL);
+    fake.on_sync = NULL;
     end();
 }

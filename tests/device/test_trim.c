@@ -58,7 +58,7 @@ TEST_ON_BOTH(test_the_program_is_asked_before_an_out_of_memory)
 TEST_ON_DRIVER(test_memory_that_does_not_begin_with_a_page)
 {
     begin("bins");
-    fake_misalign(1);
+    fake.misalign = 1;
     play("a=3M@0 use:a@0 free:a@0 a=100@0 use:a@0 free:a@0");
     end();
 }
