@@ -9,7 +9,7 @@ EXTRA_DIST += \
 	tests/compat/cumem_host.cc \
 	tests/compat/mgpu_programs.cu \
 	tests/compat/use.cu
-shpool_test_scripts += tests/compat/compat.sh tests/compat/cumem.sh tests/compat/mgpu.sh
+shpool_test_scripts += tests/compat/compat.sh tests/compat/mgpu.sh
 if HAVE_CMOCKA
 shpool_cxx_tests += \
 	tests/compat/test_compat \

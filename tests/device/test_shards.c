@@ -10,9 +10,6 @@
 #include "device/bins/bins.h"
 #include "device/stack.h"
 
-#define THREADS 6
-#define ROUNDS  4000
-
 static bins_self *bins;
 static shpool_stream stream; /* of all threads */
 
@@ -389,81 +386,5 @@ UNIT_TEST(test_trim_and_capacity_reach_all_lanes)
     fake_finish_all();
     let_other(&o);
     assert_true(stats_of(allocator).driver_bytes <= 4u << 20);
-    end();
-}
-
-/* ---- all at once ---- */
-
-static struct {
-    pthread_mutex_t lock;
-    void *ptr[16];
-} box = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static void *swap(void *ptr, unsigned at)
-{
-    void *old;
-
-    pthread_mutex_lock(&box.lock);
-    old = box.ptr[at];
-    box.ptr[at] = ptr;
-    pthread_mutex_unlock(&box.lock);
-    return old;
-}
-
-static void *work(void *argument)
-{
-    unsigned seed = *(unsigned *)argument;
-    uintptr_t failures = 0;
-
-    fake_set_current(0);
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        size_t bytes;
-        void *ptr;
-
-        seed = seed * 1664525u + 1013904223u;
-        bytes = 1 + (seed >> 8) % (((seed >> 24) % 32 == 0) ? 3000000 : 20000);
-        ptr = take(bytes);
-        if (i == 8) {
-            crowd();
-        }
-        failures += (ptr == NULL);
-        if (i % 4 == 0) {
-            ptr = swap(ptr, (seed >> 12) % 16);
-        }
-        if (i % 500 == 17) {
-            failures += (shpool_device_check(allocator) != SHPOOL_OK);
-            failures += (shpool_device_trim(allocator, 1 << 20) != SHPOOL_OK);
-        }
-        failures += (ptr != NULL) && !give(ptr);
-    }
-    return (void *)failures;
-}
-
-UNIT_TEST(test_threads_share_one_stream)
-{
-    unsigned seed[THREADS];
-    pthread_t thread[THREADS];
-
-    begin_lanes("bins:wait=0");
-    for (unsigned i = 0; i < THREADS; i++) {
-        seed[i] = i + 1;
-        assert_int_equal(0, pthread_create(&thread[i], NULL, work, &seed[i]));
-    }
-    for (unsigned i = 0; i < THREADS; i++) {
-        void *failures;
-
-        pthread_join(thread[i], &failures);
-        assert_null(failures);
-    }
-    for (unsigned i = 0; i < 16; i++) {
-        void *ptr = swap(NULL, i);
-
-        assert_true((ptr == NULL) || give(ptr));
-    }
-    assert_int_equal(0, stats_of(allocator).live_bytes);
-    assert_true(lanes() >= THREADS - 1);
-    fake_finish_all();
-    assert_ok(shpool_device_trim(allocator, 0));
-    assert_int_equal(0, stats_of(allocator).driver_bytes);
     end();
 }
