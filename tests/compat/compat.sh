@@ -1,8 +1,8 @@
 #!/bin/sh
-# cuda_memory's names as its programs use them, on the executor, and on a GPU if there is one (built,
-# in any case, if there is nvcc): compat/use.cu under each of the USE_* defines, compat/cumem.cu
-# under each define and with both kinds of headers, host files without nvcc, and how much code a
-# kernel with many calls becomes.
+# cuda_memory's names as its programs use them, on the executor, and on a GPU if there is one
+# (built, in any case, if there is nvcc): compat/use.cu under each of the USE_* defines,
+# compat/cumem.cu under each define and with both kinds of headers, host files without nvcc, and how
+# much code a kernel with many calls becomes.
 set -u
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-compat.XXXXXX") || exit 99
 trap 'rm -rf "$tmp"' EXIT

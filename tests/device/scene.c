@@ -3,6 +3,7 @@
 #include "scene.h"
 
 #include <ctype.h>
+#include <dirent.h>
 #include <stdarg.h>
 
 #include "tests/device/fake/driver.h"
@@ -21,6 +22,7 @@ static struct {
     struct place { char *ptr; size_t bytes; } block[LETTERS][BLOCKS];
     shpool_stream stream[10];
     unsigned graph;
+    unsigned descriptors; /* when it began; 0: not looked at */
 } now;
 
 /* The scene, the word, and what follows. */
@@ -56,10 +58,23 @@ void open_kind(const char *spec, int device, shpool_device_allocator **allocator
     open_allocator(spec, device, allocator_p);
 }
 
+unsigned count_descriptors(void)
+{
+    DIR *folder = opendir("/proc/self/fd");
+    unsigned count = 0;
+
+    while (readdir(folder) != NULL) {
+        count++;
+    }
+    closedir(folder);
+    return count;
+}
+
 void open_scene(const char *spec)
 {
     memset(&now, 0, sizeof(now));
     now.name = spec;
+    now.descriptors = count_descriptors();
     open_kind(spec, 0, &allocator);
 }
 
@@ -84,9 +99,11 @@ void end(void)
     allocator = NULL;
     held = fake_stop();
     if ((held.bytes != 0) || (held.events + held.ranges + held.imports != 0) ||
-        (fake_first_violation()[0] != '\0')) {
-        fail_msg("%s: at the end %llu bytes, %u events, %u ranges, %u imports are held; %s",
-                 now.name, (unsigned long long)held.bytes, held.events, held.ranges, held.imports,
+        (fake_first_violation()[0] != '\0') ||
+        ((now.descriptors != 0) && (now.descriptors != count_descriptors()))) {
+        fail_msg("%s: at the end %llu bytes, %u events, %u ranges, %u imports, %d descriptors are "
+                 "held; %s", now.name, (unsigned long long)held.bytes, held.events, held.ranges,
+                 held.imports, (int)count_descriptors() - (int)now.descriptors,
                  fake_first_violation());
     }
 }
@@ -277,6 +294,7 @@ static shpool_status destroy(const char *stream)
 
 CALL(trim, shpool_device_trim(allocator, number(&at)))
 CALL(check, shpool_device_check(allocator))
+CALL(reset_peak, shpool_device_reset_peak(allocator))
 CALL(retire, shpool_device_stream_retire(allocator, stream_of(*at)))
 CALL(stable, shpool_device_stream_stable(allocator, stream_of(*at)))
 CALL(pool, shpool_device_capture_begin(allocator, number(&at), 1))
@@ -293,8 +311,8 @@ VOID_CALL(fail, fake_fail(number(&at), CU_ERROR_INVALID_VALUE))
 static const struct { const char *name; shpool_status (*call)(const char *argument); } calls[] = {
     { "set", set }, { "pair", pair }, { "done", finish }, { "join", join }, { "destroy", destroy },
 #define ROW(_name) { #_name, call_##_name },
-    ROW(trim) ROW(check) ROW(retire) ROW(stable) ROW(pool) ROW(unpool) ROW(release) ROW(forget)
-    ROW(capture) ROW(captured) ROW(launch) ROW(limit) ROW(lag) ROW(fail)
+    ROW(trim) ROW(check) ROW(reset_peak) ROW(retire) ROW(stable) ROW(pool) ROW(unpool)
+    ROW(release) ROW(forget) ROW(capture) ROW(captured) ROW(launch) ROW(limit) ROW(lag) ROW(fail)
 #undef ROW
 };
 
@@ -304,9 +322,9 @@ static int find_figure(const char *name, uint64_t *value_p)
 {
 #define STAT(_name) { #_name, offsetof(shpool_device_stats, _name) },
     static const struct { const char *name; size_t at; } members[] = {
-        STAT(live_bytes) STAT(live_count) STAT(live_bytes_peak) STAT(requested_bytes)
+        STAT(live_bytes) STAT(live_bytes_peak) STAT(live_count_peak) STAT(requested_bytes)
         STAT(idle_bytes) STAT(pending_bytes) STAT(driver_bytes) STAT(driver_bytes_peak)
-        STAT(largest_idle) STAT(hits_done) STAT(hits_wait) STAT(misses) STAT(retries)
+        STAT(largest_idle) STAT(mallocs) STAT(hits_done) STAT(hits_wait) STAT(misses) STAT(retries)
     };
 #undef STAT
 #define NUMBER(_member, _name, _symbol, _version, _optional, _arguments) #_member,
@@ -497,12 +515,12 @@ void play(const char *format, ...)
     (void)play_words(words);
 }
 
-void play_scenes(const scene *scenes, size_t count)
+void play_scene(void **state)
 {
-    for (size_t i = 0; i < count; i++) {
-        begin(scenes[i].spec);
-        now.name = scenes[i].name;
-        (void)play_words(scenes[i].words);
-        end();
-    }
+    const scene *s = *state;
+
+    begin(s->spec);
+    now.name = s->name;
+    (void)play_words(s->words);
+    end();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool/device/array.h: element types, random numbers, arrays as rows of text.  The page's listings
- * are the oracle. */
+/* shpool/device/array.h: element types, random numbers, arrays as rows of text.  The page's
+ * listings are the oracle. */
 #include "tests/unit.h"
 
 #include <math.h>

@@ -88,65 +88,61 @@ TEST_ON_BOTH(test_bad_frees_are_refused)
 /* Blocks of 20 MiB on two streams: a0 and a1 on the first, b on the second. */
 #define TWO_STREAMS "a0=20M@1 a1=20M@1 b=24M@2 "
 
-TEST_ON_BOTH(test_who_gets_what_was_freed)
-{
-    static const scene scenes[] = {
-        { "another stream gets it when it has finished", "bins",
-          "a=20M@1 x=20M@2 use:a@1 free:a@1 event_record=0 done forget b=20M@2 b==a use:b@2 "
-          "stream_query=1 event_record=0 stream_wait=0 hits_done=1 free:b@2" },
-        /* The stream that gave a block is asked first for the next one, which must have finished,
-         * too.  At last its work has no end: there is new memory.  b frees nothing: a would be
-         * asked again. */
-        { "the next block of another stream", "bins",
-          "a=20M@1 x=100@2 use:a@1 free:a@1 done forget b=20M@2 b==a stream_query=1 hits_done=1 "
-          "use:a@1 free:a@1 done forget b=20M@2 b==a stream_query=1 hits_done=2 "
-          "use:a@1 free:a@1 done forget b=20M@2 b==a stream_query=1 hits_done=3 check "
-          "use:a@1 free:a@1 c=20M@2 use:c@2 c!=a misses=3 free:c@1 done d=20M@2 set:reuse=same "
-          "e=20M@2 misses=4" },
-        /* A stream is not asked first after a request that it did not serve: the requesting
-         * stream's own block, which a third one was using, comes before. */
-        { "a stream that had nothing is not asked first", "bins:reuse=done",
-          "a0=20M@1 a1=20M@1 b=20M@2 name:b@3 use:b@3 free:b@2 free:a0@1 c=20M@2 c==a0 use:a1@1 "
-          "free:a1@1 d=20M@2 done e=20M@2 e==b" },
-        { "own memory comes before another stream's", "bins",
-          TWO_STREAMS "free:a0@1 c=20M@2 c==a0 free:a1@1 free:b@2 d=20M@2 d==b free:d@2 free:c@2" },
-        { "and also for a request of another size", "bins",
-          "a0=40M@1 a1=20M@1 b=24M@2 free:a0@1 free:a1@1 free:b@2 c=40M@2 c==a0 d=20M@2 d==b" },
-        { "a used block of its own comes first", "bins",
-          TWO_STREAMS "name:b@3 free:a0@1 c=20M@2 c==a0 free:a1@1 free:b@2 done d=20M@2 d==b" },
-        /* a missing wait is a violation */
-        { "new memory comes before a wait, and a wait before failure", "bins",
-          "a=20M@1 use:a@1 free:a@1 b=20M@2 b!=a limit:40M free:b@2 c=20M@2 c==b forget d=20M@2 "
-          "d==a stream_wait=1 memory_free=0 hits_wait=1 use:d@2 free:d@2 free:c@2" },
-        { "soft makes streams wait earlier", "bins:soft=24M",
-          "a=20M@1 use:a@1 free:a@1 b=20M@2 b==a use:b@2 free:b@2" },
-        { "reuse=same never shares", "bins:reuse=same", "a=20M@0 free:a@0 done b=20M@1 b!=a" },
-        { "named streams are waited for", "bins",
-          "a=20M@1 use:a@2 name:a@2 name:a@2 free:a@1 pending_bytes>=20M b=20M@1 b!=a done:2 "
-          "c=20M@1 c==a use:c@1 free:c@1 free:b@1" },
-        { "a named stream may be retired before the free", "bins",
-          "a=20M@1 use:a@6 name:a@6 retire:6 destroy:6 free:a@1 b=20M@1 b!=a done c=20M@1 c==a "
-          "use:c@1" },
-        /* destroyed without a word; at last the host waits */
-        { "a new stream with an old handle is another stream", "bins",
-          "a=20M@6 use:a@6 free:a@6 destroy:6 b=20M@6 b!=a limit:40M forget c=20M@6 use:c@6 "
-          "d?memory_free>=1 v?host_free>=1" },
-        /* A free does not ask which stream it is for, unless it records an event: one of the new
-         * stream says nothing about the old one's work.  The stable one wants its block. */
-        { "a free on a new stream records nothing for the old one", "bins",
-          "a=20M@6 use:a@6 free:a@6 b=20M@1 b!=a destroy:6 free:b@6 done:6 c=20M@1 use:c@1" },
-        /* A stream that was first seen while it captured has no number yet: the next free finds
-         * it. */
-        { "a free on a stream that captured asks for its number", "bins",
-          "pool:1 capture:6 pair:5000@6 captured:6 unpool:1 a=20M@0 use:a@6 free:a@6 destroy:6 "
-          "b=20M@6 use:b@6 release:1" },
-        { "a throw-away stream strands nothing", "bins", /* 4,000 MiB on a device of 1,024 */
-          "100*{ a=20M@6 use:a@6 free:a@6 retire:6 destroy:6 done } driver_bytes_peak<=40M "
-          "100*{ a=20M@6 use:a@6 free:a@6 retire:6 destroy:6 done } driver_bytes_peak<=40M" },
-    };
-
-    PLAY(scenes);
-}
+static const scene who_gets_what_was_freed[] = {
+    { "another stream gets it when it has finished", "bins",
+      "a=20M@1 x=20M@2 use:a@1 free:a@1 event_record=0 done forget b=20M@2 b==a use:b@2 "
+      "stream_query=1 event_record=0 stream_wait=0 hits_done=1 free:b@2" },
+    /* The stream that gave a block is asked first for the next one, which must have finished,
+     * too.  At last its work has no end: there is new memory.  b frees nothing: a would be
+     * asked again. */
+    { "the next block of another stream", "bins",
+      "a=20M@1 x=100@2 use:a@1 free:a@1 done forget b=20M@2 b==a stream_query=1 hits_done=1 "
+      "use:a@1 free:a@1 done forget b=20M@2 b==a stream_query=1 hits_done=2 "
+      "use:a@1 free:a@1 done forget b=20M@2 b==a stream_query=1 hits_done=3 check "
+      "use:a@1 free:a@1 c=20M@2 use:c@2 c!=a misses=3 free:c@1 done d=20M@2 set:reuse=same "
+      "e=20M@2 misses=4" },
+    /* A stream is not asked first after a request that it did not serve: the requesting
+     * stream's own block, which a third one was using, comes before. */
+    { "a stream that had nothing is not asked first", "bins:reuse=done",
+      "a0=20M@1 a1=20M@1 b=20M@2 name:b@3 use:b@3 free:b@2 free:a0@1 c=20M@2 c==a0 use:a1@1 "
+      "free:a1@1 d=20M@2 done e=20M@2 e==b" },
+    { "own memory comes before another stream's", "bins",
+      TWO_STREAMS "free:a0@1 c=20M@2 c==a0 free:a1@1 free:b@2 d=20M@2 d==b free:d@2 free:c@2" },
+    { "and also for a request of another size", "bins",
+      "a0=40M@1 a1=20M@1 b=24M@2 free:a0@1 free:a1@1 free:b@2 c=40M@2 c==a0 d=20M@2 d==b" },
+    { "a used block of its own comes first", "bins",
+      TWO_STREAMS "name:b@3 free:a0@1 c=20M@2 c==a0 free:a1@1 free:b@2 done d=20M@2 d==b" },
+    /* a missing wait is a violation */
+    { "new memory comes before a wait, and a wait before failure", "bins",
+      "a=20M@1 use:a@1 free:a@1 b=20M@2 b!=a limit:40M free:b@2 c=20M@2 c==b forget d=20M@2 "
+      "d==a stream_wait=1 memory_free=0 hits_wait=1 use:d@2 free:d@2 free:c@2" },
+    { "soft makes streams wait earlier", "bins:soft=24M",
+      "a=20M@1 use:a@1 free:a@1 b=20M@2 b==a use:b@2 free:b@2" },
+    { "reuse=same never shares", "bins:reuse=same", "a=20M@0 free:a@0 done b=20M@1 b!=a" },
+    { "named streams are waited for", "bins",
+      "a=20M@1 use:a@2 name:a@2 name:a@2 free:a@1 pending_bytes>=20M b=20M@1 b!=a done:2 "
+      "c=20M@1 c==a use:c@1 free:c@1 free:b@1" },
+    { "a named stream may be retired before the free", "bins",
+      "a=20M@1 use:a@6 name:a@6 retire:6 destroy:6 free:a@1 b=20M@1 b!=a done c=20M@1 c==a "
+      "use:c@1" },
+    /* destroyed without a word; at last the host waits */
+    { "a new stream with an old handle is another stream", "bins",
+      "a=20M@6 use:a@6 free:a@6 destroy:6 b=20M@6 b!=a limit:40M forget c=20M@6 use:c@6 "
+      "d?memory_free>=1 v?host_free>=1" },
+    /* A free does not ask which stream it is for, unless it records an event: one of the new
+     * stream says nothing about the old one's work.  The stable one wants its block. */
+    { "a free on a new stream records nothing for the old one", "bins",
+      "a=20M@6 use:a@6 free:a@6 b=20M@1 b!=a destroy:6 free:b@6 done:6 c=20M@1 use:c@1" },
+    /* A stream that was first seen while it captured has no number yet: the next free finds
+     * it. */
+    { "a free on a stream that captured asks for its number", "bins",
+      "pool:1 capture:6 pair:5000@6 captured:6 unpool:1 a=20M@0 use:a@6 free:a@6 destroy:6 "
+      "b=20M@6 use:b@6 release:1" },
+    { "a throw-away stream strands nothing", "bins", /* 4,000 MiB on a device of 1,024 */
+      "100*{ a=20M@6 use:a@6 free:a@6 retire:6 destroy:6 done } driver_bytes_peak<=40M "
+      "100*{ a=20M@6 use:a@6 free:a@6 retire:6 destroy:6 done } driver_bytes_peak<=40M" },
+};
+SCENES_ON_BOTH(who_gets_what_was_freed)
 
 TEST_ON_BOTH(test_devices_keep_apart_and_the_caller_s_stays_current)
 {

@@ -17,38 +17,34 @@ UNIT_TEST(test_84_sizes_each_a_multiple_of_256)
     assert_int_equal(BUCKETS_COUNT, buckets_locate(64 * MIB + 1, 64 * MIB));
 }
 
-UNIT_TEST(test_what_buckets_keep)
-{
-    static const scene scenes[] = {
-        { "the block freed last serves first", "buckets", /* no look at larger buckets */
-          "a=5000@0 b=6000@0 free:a@0 free:b@0 c=8K@0 c==b d=4097@0 d==a e=4K@0 e!=a" },
-        { "large blocks are evicted first", "buckets:capacity=65M", /* 62 buckets larger */
-          "a=256@0 b=64M@0 free:a@0 free:b@0 pair:2M@0 c=256@0 c==a driver_bytes<=4M-1" },
-        /* D15: on a retry after out-of-memory the block was smaller than its bucket.  If the driver
-         * gave less, use:b is a violation. */
-        { "a block has its bucket's size after a retry", "buckets",
-          "pair:8M@0 limit:9M a=2520000@0 retries>=1 free:a@0 b=2900000@0 b==a use:b@0" },
-        /* D17: clearing worked only above half of the capacity, and evicted blocks that fit. */
-        { "trim clears, and a capacity keeps blocks that fit", "buckets",
-          "pair:1M@0 set:capacity=2M idle_bytes=1M trim:0 driver_bytes=0" },
-        /* D18: with more live than the capacity nothing was kept; that is mode=total, by choice. */
-        { "live blocks do not switch the cache off", "buckets",
-          "a0-4=32M@0 pair:4K@0 forget 1000*{ pair:4K@0 } memory_alloc=0 set:mode=total pair:4K@0 "
-          "idle_bytes=0" },
-        /* D19: each failure reduced the capacity by a tenth, permanently. */
-        { "a failure leaves the capacity alone", "buckets:capacity=64M",
-          "20*{ a=2000M@0!NO_MEMORY } pair:64M@0 idle_bytes=64M" },
-        /* A block that is not cached, and that the driver refuses to free, is freed later. */
-        { "a refused block is not lost: trim", "buckets",
-          "a=100M@0 fail:1 free:a@0 fail:0 check live_bytes=0 idle_bytes=100M trim:all "
-          "driver_bytes<=1M" },
-        { "a refused block is not lost: the next free", "buckets",
-          "a=100M@0 fail:1 free:a@0 fail:0 check live_bytes=0 idle_bytes=100M pair:4K@0 "
-          "driver_bytes<=1M" },
-    };
-
-    PLAY(scenes);
-}
+static const scene what_buckets_keep[] = {
+    { "the block freed last serves first", "buckets", /* no look at larger buckets */
+      "a=5000@0 b=6000@0 free:a@0 free:b@0 c=8K@0 c==b d=4097@0 d==a e=4K@0 e!=a" },
+    { "large blocks are evicted first", "buckets:capacity=65M", /* 62 buckets larger */
+      "a=256@0 b=64M@0 free:a@0 free:b@0 pair:2M@0 c=256@0 c==a driver_bytes<=4M-1" },
+    /* D15: on a retry after out-of-memory the block was smaller than its bucket.  If the driver
+     * gave less, use:b is a violation. */
+    { "a block has its bucket's size after a retry", "buckets",
+      "pair:8M@0 limit:9M a=2520000@0 retries>=1 free:a@0 b=2900000@0 b==a use:b@0" },
+    /* D17: clearing worked only above half of the capacity, and evicted blocks that fit. */
+    { "trim clears, and a capacity keeps blocks that fit", "buckets",
+      "pair:1M@0 set:capacity=2M idle_bytes=1M trim:0 driver_bytes=0" },
+    /* D18: with more live than the capacity nothing was kept; that is mode=total, by choice. */
+    { "live blocks do not switch the cache off", "buckets",
+      "a0-4=32M@0 pair:4K@0 forget 1000*{ pair:4K@0 } memory_alloc=0 set:mode=total pair:4K@0 "
+      "idle_bytes=0" },
+    /* D19: each failure reduced the capacity by a tenth, permanently. */
+    { "a failure leaves the capacity alone", "buckets:capacity=64M",
+      "20*{ a=2000M@0!NO_MEMORY } pair:64M@0 idle_bytes=64M" },
+    /* A block that is not cached, and that the driver refuses to free, is freed later. */
+    { "a refused block is not lost: trim", "buckets",
+      "a=100M@0 fail:1 free:a@0 fail:0 check live_bytes=0 idle_bytes=100M trim:all "
+      "driver_bytes<=1M" },
+    { "a refused block is not lost: the next free", "buckets",
+      "a=100M@0 fail:1 free:a@0 fail:0 check live_bytes=0 idle_bytes=100M pair:4K@0 "
+      "driver_bytes<=1M" },
+};
+SCENES(what_buckets_keep)
 
 /* D16: a request of nothing poisoned the smallest bucket. */
 UNIT_TEST(test_a_request_of_nothing_leaves_no_trace)

@@ -59,8 +59,8 @@ static void start(void)
     fake.misalign = 1;
 }
 
-/* An import that could not be undone keeps addresses, too.  A copy between contexts does not say that
- * the driver refused to destroy its event. */
+/* An import that could not be undone keeps addresses, too.  A copy between contexts does not say
+ * that the driver refused to destroy its event. */
 static void stop(void)
 {
     const fake_held held = fake_stop();

@@ -8,60 +8,60 @@
 /* A capture in pool 7 that uses 3 MiB as a, and frees them again. */
 #define GRAPH "pool:7 capture:6 a=3M@6 use:a@6 free:a@6 captured:6 unpool:7 "
 
-TEST_ON_BOTH(test_memory_of_captures)
-{
-    static const scene scenes[] = {
-        /* Others work while it is launched.  A violation, if trim returned the memory. */
-        { "a graph's memory serves nobody else", "bins",
-          GRAPH "b=3M@6 b!=a 10*{ c=3M@0 use:c@0 launch:6 free:c@0 } trim:0 launch:6 done free:b@6 "
-          "trim:0 driver_bytes>=1 release:7 driver_bytes=0 release:7!NOT_FOUND" },
-        { "memory that a graph leaves live stays until it is freed", "bins",
-          "pool:1 capture:6 a=5000@6 captured:6 unpool:1 release:1 use:a@0 check free:a@0 "
-          "pending_bytes=5120 done trim:0 driver_bytes=0 free:a@0!INVALID" },
-        { "graphs of one pool share memory", "bins", /* the other one holds it */
-          GRAPH "pool:7 capture:6 b=3M@6 b==a free:b@6 captured:6 unpool:7 release:7 "
-          "driver_bytes>=1 release:7 driver_bytes=0" },
-        /* asked in captures only; at last new memory during a capture */
-        { "streams that do not capture are not affected", "bins",
-          "w=3M@1 free:w@1 forget pair:3M@1 stream_capturing=0 pool:1 capture:6 a=3M@6 b=3M@1 b==w "
-          "free:b@1 free:a@6 c=30M@1 captured:6 unpool:1" },
-        /* A stream has got memory of another one, whose next block is in use, with an event, which
-         * the third one's request makes: during a capture the driver is not asked about that event
-         * in a mode that would end the capture. */
-        { "a stream that gave memory is not asked during a capture", "bins",
-          "a=20M@1 x=100@2 free:a@1 done b=20M@2 b==a a=20M@1 use:a@1 free:a@1 c=40M@3 "
-          "event_record>=1 pool:7 capture:6 d=20M@2 use:d@2 captured:6 unpool:7" },
-        /* The legacy stream is ordered with blocking ones: an event that is recorded there, a
-         * question or a wait ends their captures.  d may not wait for the other stream; from e on
-         * it is asked again. */
-        { "the legacy stream is left alone while a blocking one captures", "bins:soft=8M",
-          "a=3M@0 x=100@1 use:a@0 free:a@0 pool:1 capture:8 y=1000@8 b=3M@1 b!=a use:b@1 free:b@1 "
-          "c=3M@1 name:c@0 free:c@1 d=6M@0 free:d@0 captured:8 unpool:1 e=3M@1 use:e@1" },
-        { "a stream that captured may be destroyed before the end", "bins",
-          "pool:1 capture:6 pair:1000@6 captured:6 retire:6 destroy:6 a=1024M@0!NO_MEMORY "
-          "unpool:1" },
-        { "a capture gets what is idle", "bins",
-          "a0-3=250M@0 free:a0-3@0 pool:1 capture:6 b=600M@6 use:b@6 free:b@6 captured:6 unpool:1 "
-          "v?driver_bytes=1000M d?driver_bytes=850M release:1" },
-        /* Queries about a stream that was retired before it had finished also wait. */
-        { "a retired stream is not asked about during a capture", "bins",
-          "b=5000@6 use:b@6 free:b@6 retire:6 pool:1 capture:7 pair:3M@7 captured:7 unpool:1 "
-          "release:1" },
-        { "wrong pools are refused", "bins",
-          "unpool:4!NOT_FOUND pool:4 pool:4!INVALID unpool:4 unpool:4!NOT_FOUND" },
-        { "a base without pools", "simple", "pool:4!UNSUPPORTED" },
-        /* New memory for a capture without a pool. */
-        { "bins", "bins", "capture:6 a=3M@6!CAPTURE 'shpool_device_capture_begin()' pair:3M@0 "
-          "captured:6 pair:3M@6" },
-        { "stable", "bins:stable=1", "capture:6 a=3M@6!CAPTURE 'shpool_device_capture_begin()' "
-          "pair:3M@0 captured:6 pair:3M@6" },
-        { "buckets", "buckets",
-          "capture:6 a=3M@6!CAPTURE 'use bins or async' pair:3M@0 captured:6 pair:3M@6" },
-        { "simple", "simple",
-          "capture:6 a=3M@6!CAPTURE 'use bins or async' pair:3M@0 captured:6 pair:3M@6" },
-    };
+static const scene memory_of_captures[] = {
+    /* Others work while it is launched.  A violation, if trim returned the memory. */
+    { "a graph's memory serves nobody else", "bins",
+      GRAPH "b=3M@6 b!=a 10*{ c=3M@0 use:c@0 launch:6 free:c@0 } trim:0 launch:6 done free:b@6 "
+      "trim:0 driver_bytes>=1 release:7 driver_bytes=0 release:7!NOT_FOUND" },
+    { "memory that a graph leaves live stays until it is freed", "bins",
+      "pool:1 capture:6 a=5000@6 captured:6 unpool:1 release:1 use:a@0 check free:a@0 "
+      "pending_bytes=5120 done trim:0 driver_bytes=0 free:a@0!INVALID" },
+    { "graphs of one pool share memory", "bins", /* the other one holds it */
+      GRAPH "pool:7 capture:6 b=3M@6 b==a free:b@6 captured:6 unpool:7 release:7 "
+      "driver_bytes>=1 release:7 driver_bytes=0" },
+    /* asked in captures only; at last new memory during a capture */
+    { "streams that do not capture are not affected", "bins",
+      "w=3M@1 free:w@1 forget pair:3M@1 stream_capturing=0 pool:1 capture:6 a=3M@6 b=3M@1 b==w "
+      "free:b@1 free:a@6 c=30M@1 captured:6 unpool:1" },
+    /* A stream has got memory of another one, whose next block is in use, with an event, which
+     * the third one's request makes: during a capture the driver is not asked about that event
+     * in a mode that would end the capture. */
+    { "a stream that gave memory is not asked during a capture", "bins",
+      "a=20M@1 x=100@2 free:a@1 done b=20M@2 b==a a=20M@1 use:a@1 free:a@1 c=40M@3 "
+      "event_record>=1 pool:7 capture:6 d=20M@2 use:d@2 captured:6 unpool:7" },
+    /* The legacy stream is ordered with blocking ones: an event that is recorded there, a
+     * question or a wait ends their captures.  d may not wait for the other stream; from e on
+     * it is asked again. */
+    { "the legacy stream is left alone while a blocking one captures", "bins:soft=8M",
+      "a=3M@0 x=100@1 use:a@0 free:a@0 pool:1 capture:8 y=1000@8 b=3M@1 b!=a use:b@1 free:b@1 "
+      "c=3M@1 name:c@0 free:c@1 d=6M@0 free:d@0 captured:8 unpool:1 e=3M@1 use:e@1" },
+    { "a stream that captured may be destroyed before the end", "bins",
+      "pool:1 capture:6 pair:1000@6 captured:6 retire:6 destroy:6 a=1024M@0!NO_MEMORY "
+      "unpool:1" },
+    { "a capture gets what is idle", "bins",
+      "a0-3=250M@0 free:a0-3@0 pool:1 capture:6 b=600M@6 use:b@6 free:b@6 captured:6 unpool:1 "
+      "v?driver_bytes=1000M d?driver_bytes=850M release:1" },
+    /* Queries about a stream that was retired before it had finished also wait. */
+    { "a retired stream is not asked about during a capture", "bins",
+      "b=5000@6 use:b@6 free:b@6 retire:6 pool:1 capture:7 pair:3M@7 captured:7 unpool:1 "
+      "release:1" },
+    { "wrong pools are refused", "bins",
+      "unpool:4!NOT_FOUND pool:4 pool:4!INVALID unpool:4 unpool:4!NOT_FOUND" },
+    { "a base without pools", "simple", "pool:4!UNSUPPORTED" },
+    /* New memory for a capture without a pool. */
+    { "bins", "bins", "capture:6 a=3M@6!CAPTURE 'shpool_device_capture_begin()' pair:3M@0 "
+      "captured:6 pair:3M@6" },
+    { "stable", "bins:stable=1", "capture:6 a=3M@6!CAPTURE 'shpool_device_capture_begin()' "
+      "pair:3M@0 captured:6 pair:3M@6" },
+    { "buckets", "buckets",
+      "capture:6 a=3M@6!CAPTURE 'use bins or async' pair:3M@0 captured:6 pair:3M@6" },
+    { "simple", "simple",
+      "capture:6 a=3M@6!CAPTURE 'use bins or async' pair:3M@0 captured:6 pair:3M@6" },
+};
+SCENES_ON_BOTH(memory_of_captures)
 
-    PLAY(scenes);
+TEST_ON_BOTH(test_a_pool_without_a_name_is_refused)
+{
     begin("bins");
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_capture_begin(allocator, 0, 0));
     end();

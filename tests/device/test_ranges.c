@@ -35,15 +35,11 @@ UNIT_TEST(test_a_driver_that_cannot_is_told)
     end();
 }
 
-UNIT_TEST(test_auto_takes_virtual_memory)
-{
-    static const scene scenes[] = {
-        { "auto", "bins", "pair:3M@0 pair:3000@0 memory_alloc=0 granule_create=3" },
-        { "driver", "bins:memory=driver", "pair:3M@0 memory_alloc=1 granule_create=0" },
-    };
-
-    PLAY(scenes);
-}
+static const scene auto_takes_virtual_memory[] = {
+    { "auto", "bins", "pair:3M@0 pair:3000@0 memory_alloc=0 granule_create=3" },
+    { "driver", "bins:memory=driver", "pair:3M@0 memory_alloc=1 granule_create=0" },
+};
+SCENES(auto_takes_virtual_memory)
 
 UNIT_TEST(test_pages_of_other_sizes)
 {
@@ -67,58 +63,54 @@ UNIT_TEST(test_pages_of_other_sizes)
 #define HOLES "a0-9=20M@1 use:a0-9@1 free:a0-8/2@1 "
 #define REST  "free:a1-9/2@1 "
 
-UNIT_TEST(test_granules_move)
-{
-    static const scene scenes[] = {
-        { "neighbours of all sizes merge", "bins:memory=vmm",
-          "a0=1M@0 a1=2M@0 a2=3M@0 a3=4M@0 a4=5M@0 a5=6M@0 a6=7M@0 a7=8M@0 a8=9M@0 a9=10M@0 "
-          "b0=11M@0 b1=12M@0 b2=13M@0 b3=14M@0 b4=15M@0 b5=16M@0 b6=17M@0 b7=18M@0 b8=19M@0 "
-          "b9=20M@0 free:a0-9@0 free:b0-9@0 forget pair:210M@0 calls=0 driver_bytes=210M" },
-        /* no more granules than the peak of live bytes needs, hardly */
-        { "idle memory moves without a wait", "bins:memory=vmm",
-          HOLES "done forget b=100M@1 use:b@1 granule_create=8 granule_unmap=0 granule_release=0 "
-          "memory_free=0 stream_sync=0 event_sync=0 driver_bytes=216M free:b@1 " REST },
-        /* The stream that uses memory may have it elsewhere at once, another one may not;
-         * unmapping it would be a violation. */
-        { "memory in use moves for its stream", "bins:memory=vmm,wait=0,reuse=done",
-          HOLES "forget b=100M@1 use:b@1 granule_unmap=0 memory_free=0 driver_bytes=216M check "
-          "free:b@1 " REST },
-        { "and for no other", "bins:memory=vmm,wait=0,reuse=done",
-          HOLES "forget b=100M@2 use:b@2 granule_unmap=0 memory_free=0 driver_bytes=300M check "
-          "free:b@2 " REST },
-        { "the host does not wait during a capture", "bins:memory=vmm",
-          "lag:1000 " HOLES "pool:1 b=100M@1 use:b@1 granule_unmap=0 unpool:1 release:1 free:b@1 "
-          REST },
-        /* trim:all merges, and gives nothing back; the host never waits */
-        { "a block grows apart from memory that another stream uses", "bins:memory=vmm",
-          "a=20M@1 use:a@1 free:a@1 trim:all b=30M@2 use:b@2 stream_wait=0 driver_bytes=50M "
-          "c=20M@1 c==a free:c@1 free:b@2" },
-        { "small and large memory change places", "bins:memory=vmm,hard=32M",
-          "3*{ a0-63=512K@0 free:a0-63@0 pair:32M@0 } granule_create=16 granule_release=0" },
-        /* new granules cost no more than moves: the freed block, and more memory at its end */
-        { "little idle memory stays", "bins:memory=vmm",
-          "a=400M@0 b=10M@0 free:b@0 b=15M@0 granule_unmap=0 driver_bytes=416M free:b@0 "
-          "free:a@0" },
-        { "trim waits for memory in use", "bins:memory=vmm",
-          "a=20M@1 use:a@1 free:a@1 trim:0 memory_free=1 driver_bytes=0 held=0" },
-        /* Pieces of granules next to live blocks cannot be returned; the host waits for the one
-         * granule that lies in it. */
-        { "trim does not wait in vain", "bins:memory=vmm",
-          "a0-3=3M@1 free:a1@1 use:a0@1 trim:0 memory_free=1 use:a0@1 trim:0 memory_free=1 "
-          "driver_bytes=10M free:a0@1 free:a2-3@1" },
-        /* whatever moves outside, also while it is captured */
-        { "a graph's memory does not move", "bins:memory=vmm",
-          HOLES "done pool:1 capture:2 m=30M@2 use:m@2 free:m@2 b=100M@1 use:b@1 captured:2 "
-          "unpool:1 free:b@1 " REST "done b=900M@1 launch:2 free:b@1 done trim:0 launch:2 done "
-          "release:1 driver_bytes=0" },
-        { "peers reach memory that is mapped, and that will be", "bins:memory=vmm",
-          "a=3M@0 access:a=1 set:peer=1 set:peer=1 set:peer=0 b=5M@0 access:a=3 access:b=3 "
-          "free:a@0 free:b@0" },
-        { "all peers", "bins:memory=vmm,peer=all", "a=100@0 access:a=3 free:a@0" },
-    };
-
-    PLAY(scenes);
-}
+static const scene granules_move[] = {
+    { "neighbours of all sizes merge", "bins:memory=vmm",
+      "a0=1M@0 a1=2M@0 a2=3M@0 a3=4M@0 a4=5M@0 a5=6M@0 a6=7M@0 a7=8M@0 a8=9M@0 a9=10M@0 "
+      "b0=11M@0 b1=12M@0 b2=13M@0 b3=14M@0 b4=15M@0 b5=16M@0 b6=17M@0 b7=18M@0 b8=19M@0 "
+      "b9=20M@0 free:a0-9@0 free:b0-9@0 forget pair:210M@0 calls=0 driver_bytes=210M" },
+    /* no more granules than the peak of live bytes needs, hardly */
+    { "idle memory moves without a wait", "bins:memory=vmm",
+      HOLES "done forget b=100M@1 use:b@1 granule_create=8 granule_unmap=0 granule_release=0 "
+      "memory_free=0 stream_sync=0 event_sync=0 driver_bytes=216M free:b@1 " REST },
+    /* The stream that uses memory may have it elsewhere at once, another one may not;
+     * unmapping it would be a violation. */
+    { "memory in use moves for its stream", "bins:memory=vmm,wait=0,reuse=done",
+      HOLES "forget b=100M@1 use:b@1 granule_unmap=0 memory_free=0 driver_bytes=216M check "
+      "free:b@1 " REST },
+    { "and for no other", "bins:memory=vmm,wait=0,reuse=done",
+      HOLES "forget b=100M@2 use:b@2 granule_unmap=0 memory_free=0 driver_bytes=300M check "
+      "free:b@2 " REST },
+    { "the host does not wait during a capture", "bins:memory=vmm",
+      "lag:1000 " HOLES "pool:1 b=100M@1 use:b@1 granule_unmap=0 unpool:1 release:1 free:b@1 "
+      REST },
+    /* trim:all merges, and gives nothing back; the host never waits */
+    { "a block grows apart from memory that another stream uses", "bins:memory=vmm",
+      "a=20M@1 use:a@1 free:a@1 trim:all b=30M@2 use:b@2 stream_wait=0 driver_bytes=50M "
+      "c=20M@1 c==a free:c@1 free:b@2" },
+    { "small and large memory change places", "bins:memory=vmm,hard=32M",
+      "3*{ a0-63=512K@0 free:a0-63@0 pair:32M@0 } granule_create=16 granule_release=0" },
+    /* new granules cost no more than moves: the freed block, and more memory at its end */
+    { "little idle memory stays", "bins:memory=vmm",
+      "a=400M@0 b=10M@0 free:b@0 b=15M@0 granule_unmap=0 driver_bytes=416M free:b@0 "
+      "free:a@0" },
+    { "trim waits for memory in use", "bins:memory=vmm",
+      "a=20M@1 use:a@1 free:a@1 trim:0 memory_free=1 driver_bytes=0 held=0" },
+    /* Pieces of granules next to live blocks cannot be returned; the host waits for the one
+     * granule that lies in it. */
+    { "trim does not wait in vain", "bins:memory=vmm",
+      "a0-3=3M@1 free:a1@1 use:a0@1 trim:0 memory_free=1 use:a0@1 trim:0 memory_free=1 "
+      "driver_bytes=10M free:a0@1 free:a2-3@1" },
+    /* whatever moves outside, also while it is captured */
+    { "a graph's memory does not move", "bins:memory=vmm",
+      HOLES "done pool:1 capture:2 m=30M@2 use:m@2 free:m@2 b=100M@1 use:b@1 captured:2 "
+      "unpool:1 free:b@1 " REST "done b=900M@1 launch:2 free:b@1 done trim:0 launch:2 done "
+      "release:1 driver_bytes=0" },
+    { "peers reach memory that is mapped, and that will be", "bins:memory=vmm",
+      "a=3M@0 access:a=1 set:peer=1 set:peer=1 set:peer=0 b=5M@0 access:a=3 access:b=3 "
+      "free:a@0 free:b@0" },
+    { "all peers", "bins:memory=vmm,peer=all", "a=100@0 access:a=3 free:a@0" },
+};
+SCENES(granules_move)
 
 /* More addresses are reserved when live blocks fill the reserved ones. */
 UNIT_TEST(test_addresses_never_run_out)

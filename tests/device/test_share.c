@@ -9,20 +9,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-static unsigned descriptors; /* when a test began */
-
-static void start(const char *spec)
-{
-    descriptors = count_descriptors();
-    begin(spec);
-}
-
-static void finish(void)
-{
-    end();
-    assert_int_equal(descriptors, count_descriptors());
-}
-
 /* ---- exporting ---- */
 
 static void refuse(const void *ptr, shpool_status status, const char *detail)
@@ -42,12 +28,12 @@ UNIT_TEST(test_what_cannot_be_exported_says_what_can)
                                          "stats|buckets" };
 
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(specs); i++) {
-        start(specs[i]);
+        begin(specs[i]);
         play("a=4M@0");
         refuse(block("a"), SHPOOL_ERR_UNSUPPORTED,
                (i < 2) ? "open an allocator with share=1" : "open bins:share=1");
         play("free:a@0");
-        finish();
+        end();
     }
 }
 
@@ -62,7 +48,7 @@ static void refuse_to_open(const char *spec, shpool_status status, const char *d
 
 UNIT_TEST(test_what_cannot_export_is_not_opened)
 {
-    start("simple");
+    begin("simple");
     refuse_to_open("bins:share=1,memory=driver", SHPOOL_ERR_SPEC, "not memory=driver");
     refuse_to_open("bins:share=2", SHPOOL_ERR_SPEC, "share");
     fake_without_attribute(CU_ATTRIBUTE_VIRTUAL_DESCRIPTORS);
@@ -73,7 +59,7 @@ UNIT_TEST(test_what_cannot_export_is_not_opened)
     fake_without_attribute(0);
     fake_without_sharing();
     refuse_to_open(SHARED, SHPOOL_ERR_UNSUPPORTED, "CUDA 11.4");
-    finish();
+    end();
 }
 
 UNIT_TEST(test_only_whole_live_allocations_are_exported)
@@ -84,7 +70,7 @@ UNIT_TEST(test_only_whole_live_allocations_are_exported)
     char *ptr;
     void *foreign;
 
-    start(SHARED);
+    begin(SHARED);
     open_allocator(SHARED, 1, &second);
     ptr = get(allocator, 4 * MIB, NULL);
     foreign = get(second, 4 * MIB, NULL);
@@ -102,7 +88,7 @@ UNIT_TEST(test_only_whole_live_allocations_are_exported)
     refuse(ptr, SHPOOL_ERR_INVALID, "no live allocation");
     put(second, foreign, NULL);
     shpool_device_allocator_unref(second);
-    finish();
+    end();
 }
 
 /* ---- importing ---- */
@@ -118,7 +104,7 @@ UNIT_TEST(test_both_see_the_same_bytes)
         char *ptr;
         char *other;
 
-        start(specs[i]);
+        begin(specs[i]);
         ptr = get(allocator, 6 * MIB - 100, NULL);
         memset(ptr, 'a', 6 * MIB - 100);
         handle = export_of(ptr);
@@ -139,7 +125,7 @@ UNIT_TEST(test_both_see_the_same_bytes)
         assert_ok(shpool_device_import_close(import));
         assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_set(allocator, "share", "0"));
         put(allocator, ptr, NULL);
-        finish();
+        end();
     }
 }
 
@@ -149,7 +135,7 @@ UNIT_TEST(test_each_allocation_has_memory_of_its_own)
     static const size_t sizes[] = { 1, 256, 2 * MIB, 2 * MIB + 1, 40 * MIB - 7 };
     char *ptr[12];
 
-    start(SHARED);
+    begin(SHARED);
     for (size_t round = 0; round < 3; round++) {
         for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(ptr); i++) {
             ptr[i] = get(allocator, sizes[(i + round) % SHPOOL_ARRAY_COUNT(sizes)], NULL);
@@ -167,55 +153,49 @@ UNIT_TEST(test_each_allocation_has_memory_of_its_own)
             put(allocator, ptr[i], NULL);
         }
     }
-    finish();
+    end();
 }
 
 /* ---- reuse ---- */
 
-UNIT_TEST(test_who_has_exported_memory_next)
-{
-    static const scene scenes[] = {
-        { "memory of a capture is not exported", SHARED,
-          "pool:1 capture:1 a=2M@1 export:a!UNSUPPORTED 'captured a graph' free:a@1 captured:1 "
-          "unpool:1 release:1" },
-        /* A layer that hands out a part of its upstream's memory: importers would see its zones. */
-        { "guarded memory is not exported", "guard|" SHARED,
-          "a=1000@0 export:a!INVALID 'inside the allocation at' free:a@0" },
-        /* A large block is not cut for a small request: both would be seen together.  trim:all
-         * moves blocks from the stream's list to all; d is of the same class, served whole. */
-        { "memory that was not exported is cached", SHARED,
-          "a=100@0 b=20M@0 free:a@0 free:b@0 forget c=20M@0 c==b d=7000@0 d==a calls=0 free:d@0 "
-          "free:c@0 a=4M@0 driver_bytes=26M free:a@0 pair:66M@0 trim:all d=64M@0 live_bytes=66M "
-          "free:d@0" },
-        /* Both streams are busy: unmapping memory that a stream still uses would be a violation.
-         * The next request finds it in use, and does not wait; after the end the exported 4 MiB
-         * go. */
-        { "exported memory goes when its streams have finished", SHARED,
-          "b=2M@2 a=4M@1 export:a name:a@2 use:a@1 free:a@1 use:b@2 free:a@1!DOUBLE_FREE "
-          "driver_bytes=6M pending_bytes=4M forget pair:4M@2 memory_free=0 stream_wait=0 "
-          "driver_bytes=10M done pair:6M@2 driver_bytes=12M free:b@2" },
-        { "trim waits for exported memory", SHARED,
-          "a=4M@1 export:a use:a@1 free:a@1 trim:0 memory_free=1 driver_bytes=0" },
-        /* The end finds live, pending and cached memory. */
-        { "memory in use is waited for", SHARED,
-          "pair:2M@1 a=4M@1 use:a@1 free:a@1 trim:0 memory_free=1 driver_bytes=0 a0-2=2M@1 "
-          "use:a0-2@1 export:a0 free:a0-1@1" },
-        /* It will never be theirs. */
-        { "no stream waits for exported memory", SHARED ",soft=4M",
-          "a=4M@1 export:a use:a@1 free:a@1 b=4M@2 use:b@2 stream_wait=0 driver_bytes=8M "
-          "free:b@2" },
-        /* The host waits, and the capture goes on. */
-        { "exported memory is freed during a capture", SHARED,
-          "a0-1=2M@2 export:a0-1 pool:1 capture:1 pair:100@1 free:a0@2 use:a1@2 free:a1@2 trim:0 "
-          "memory_free=1 captured:1 unpool:1 release:1" },
-        { "peers reach shared memory", SHARED,
-          "a=100@0 access:a=1 set:peer=1 b=100@0 access:a=3 access:b=3 free:a@0 free:b@0" },
-    };
-
-    descriptors = count_descriptors();
-    PLAY(scenes);
-    assert_int_equal(descriptors, count_descriptors());
-}
+static const scene who_has_exported_memory_next[] = {
+    { "memory of a capture is not exported", SHARED,
+      "pool:1 capture:1 a=2M@1 export:a!UNSUPPORTED 'captured a graph' free:a@1 captured:1 "
+      "unpool:1 release:1" },
+    /* A layer that hands out a part of its upstream's memory: importers would see its zones. */
+    { "guarded memory is not exported", "guard|" SHARED,
+      "a=1000@0 export:a!INVALID 'inside the allocation at' free:a@0" },
+    /* A large block is not cut for a small request: both would be seen together.  trim:all
+     * moves blocks from the stream's list to all; d is of the same class, served whole. */
+    { "memory that was not exported is cached", SHARED,
+      "a=100@0 b=20M@0 free:a@0 free:b@0 forget c=20M@0 c==b d=7000@0 d==a calls=0 free:d@0 "
+      "free:c@0 a=4M@0 driver_bytes=26M free:a@0 pair:66M@0 trim:all d=64M@0 live_bytes=66M "
+      "free:d@0" },
+    /* Both streams are busy: unmapping memory that a stream still uses would be a violation.
+     * The next request finds it in use, and does not wait; after the end the exported 4 MiB
+     * go. */
+    { "exported memory goes when its streams have finished", SHARED,
+      "b=2M@2 a=4M@1 export:a name:a@2 use:a@1 free:a@1 use:b@2 free:a@1!DOUBLE_FREE "
+      "driver_bytes=6M pending_bytes=4M forget pair:4M@2 memory_free=0 stream_wait=0 "
+      "driver_bytes=10M done pair:6M@2 driver_bytes=12M free:b@2" },
+    { "trim waits for exported memory", SHARED,
+      "a=4M@1 export:a use:a@1 free:a@1 trim:0 memory_free=1 driver_bytes=0" },
+    /* The end finds live, pending and cached memory. */
+    { "memory in use is waited for", SHARED,
+      "pair:2M@1 a=4M@1 use:a@1 free:a@1 trim:0 memory_free=1 driver_bytes=0 a0-2=2M@1 "
+      "use:a0-2@1 export:a0 free:a0-1@1" },
+    /* It will never be theirs. */
+    { "no stream waits for exported memory", SHARED ",soft=4M",
+      "a=4M@1 export:a use:a@1 free:a@1 b=4M@2 use:b@2 stream_wait=0 driver_bytes=8M "
+      "free:b@2" },
+    /* The host waits, and the capture goes on. */
+    { "exported memory is freed during a capture", SHARED,
+      "a0-1=2M@2 export:a0-1 pool:1 capture:1 pair:100@1 free:a0@2 use:a1@2 free:a1@2 trim:0 "
+      "memory_free=1 captured:1 unpool:1 release:1" },
+    { "peers reach shared memory", SHARED,
+      "a=100@0 access:a=1 set:peer=1 b=100@0 access:a=3 access:b=3 free:a@0 free:b@0" },
+};
+SCENES(who_has_exported_memory_next)
 
 /* The importer's bytes do not change, whatever the exporter allocates after its free. */
 UNIT_TEST(test_exported_memory_is_not_used_again)
@@ -224,7 +204,7 @@ UNIT_TEST(test_exported_memory_is_not_used_again)
     shpool_device_import *import;
     const char *other;
 
-    start(SHARED);
+    begin(SHARED);
     play("a=4M@0");
     memset(block("a"), 'a', 4 * MIB);
     handle = export_of(block("a"));
@@ -241,7 +221,7 @@ UNIT_TEST(test_exported_memory_is_not_used_again)
     }
     play("free:b0-3@0");
     assert_ok(shpool_device_import_close(import));
-    finish();
+    end();
 }
 
 /* Memory that importers may still see is not the exporter's any more, so it does not lack it.  The
@@ -261,7 +241,7 @@ UNIT_TEST(test_closes_come_in_any_order)
         shpool_device_import *import[2];
         char *ptr;
 
-        start(SHARED);
+        begin(SHARED);
         ptr = get(allocator, 2 * MIB, NULL);
         ptr[5] = 'e';
         for (int i = 0; i < 2; i++) {
@@ -284,7 +264,7 @@ UNIT_TEST(test_closes_come_in_any_order)
         }
         shpool_device_handle_close(&handle[1]);
         shpool_device_handle_close(&handle[1]); /* empty now */
-        finish();
+        end();
     }
 }
 
@@ -332,7 +312,7 @@ UNIT_TEST(test_threads_export_what_others_free)
 {
     pthread_t thread[THREADS];
 
-    start(SHARED);
+    begin(SHARED);
     atomic_store(&offered, NULL);
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(0, pthread_create(&thread[i], NULL, share_and_steal,
@@ -345,7 +325,7 @@ UNIT_TEST(test_threads_export_what_others_free)
     assert_int_equal(0, live_bytes(allocator));
     assert_ok(shpool_device_trim(allocator, 0));
     assert_int_equal(0, stats_of(allocator).driver_bytes);
-    finish();
+    end();
 }
 
 /* ---- devices ---- */
@@ -356,7 +336,7 @@ UNIT_TEST(test_an_import_is_for_one_device)
     shpool_device_import *import;
     void *ptr;
 
-    start(SHARED);
+    begin(SHARED);
     ptr = get(allocator, 100, NULL);
     handle = export_of(ptr);
     assert_ok(shpool_device_import_open(&handle, 1, &import));
@@ -372,7 +352,7 @@ UNIT_TEST(test_an_import_is_for_one_device)
     assert_detail("device 1 cannot reach the memory of device 0");
     shpool_device_handle_close(&handle);
     put(allocator, ptr, NULL);
-    finish();
+    end();
 }
 
 /* Another process may number devices otherwise, or see others. */
@@ -383,7 +363,7 @@ UNIT_TEST(test_devices_are_told_by_their_names)
     shpool_device_import *import;
     void *ptr;
 
-    start(SHARED);
+    begin(SHARED);
     open_allocator(SHARED, 1, &second);
     ptr = get(second, 100, NULL);
     assert_ok(shpool_device_export(second, ptr, &handle));
@@ -401,5 +381,5 @@ UNIT_TEST(test_devices_are_told_by_their_names)
     shpool_device_handle_close(&handle);
     put(second, ptr, NULL);
     shpool_device_allocator_unref(second);
-    finish();
+    end();
 }

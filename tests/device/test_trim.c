@@ -2,25 +2,21 @@
 /* The base `bins`: caching, merging and returning memory. */
 #include "scene.h"
 
-TEST_ON_BOTH(test_what_is_merged_and_returned)
-{
-    static const scene scenes[] = {
-        { "neighbours are merged before new memory", "bins",
-          "a0-63=32K@0 driver_bytes=2M free:a0-63@0 pair:1000000@0 pair:500000@0 "
-          "driver_bytes=2M" },
-        { "trim gives back until this many bytes are left", "bins", /* D17 */
-          "a0-3=20M@0 free:a0-2@0 trim:40M driver_bytes=60M trim:0 driver_bytes=20M idle_bytes=0 "
-          "free:a3@0" },
-        { "capacity counts idle bytes only", "bins:capacity=64M", /* D18 */
-          "a=160M@0 pair:4K@0 forget 1000*{ pair:4K@0 } memory_alloc=0 free:a@0 idle_bytes<=64M "
-          "set:capacity=0 idle_bytes=0" },
-        { "pieces of all sizes make room for a large one", "bins", /* or are moved */
-          "pair:1M@0 pair:2M@0 pair:4M@0 pair:8M@0 pair:16M@0 pair:32M@0 pair:64M@0 limit:200M "
-          "a=190M@0 d?retries>=1 v?retries=0 free:a@0" },
-    };
-
-    PLAY(scenes);
-}
+static const scene what_is_merged_and_returned[] = {
+    { "neighbours are merged before new memory", "bins",
+      "a0-63=32K@0 driver_bytes=2M free:a0-63@0 pair:1000000@0 pair:500000@0 "
+      "driver_bytes=2M" },
+    { "trim gives back until this many bytes are left", "bins", /* D17 */
+      "a0-3=20M@0 free:a0-2@0 trim:40M driver_bytes=60M trim:0 driver_bytes=20M idle_bytes=0 "
+      "free:a3@0" },
+    { "capacity counts idle bytes only", "bins:capacity=64M", /* D18 */
+      "a=160M@0 pair:4K@0 forget 1000*{ pair:4K@0 } memory_alloc=0 free:a@0 idle_bytes<=64M "
+      "set:capacity=0 idle_bytes=0" },
+    { "pieces of all sizes make room for a large one", "bins", /* or are moved */
+      "pair:1M@0 pair:2M@0 pair:4M@0 pair:8M@0 pair:16M@0 pair:32M@0 pair:64M@0 limit:200M "
+      "a=190M@0 d?retries>=1 v?retries=0 free:a@0" },
+};
+SCENES_ON_BOTH(what_is_merged_and_returned)
 
 /* Neighbours of two streams are one piece when one of them has finished, not before; c is nearly
  * all the rest of the slab.  trim:all merges, and gives nothing back. */

@@ -19,59 +19,55 @@
 #define SAME(_name, _first, _bytes) LARGE(_name, _bytes) #_name "==" #_first " "
 
 /* wait=0: the GPU never reaches the work, and neither moves nor calls depend on it. */
-UNIT_TEST(test_windows_are_kept)
-{
-    static const scene scenes[] = {
-        { "the second time calls nothing", "bins:memory=vmm,wait=0",
-          SCATTER LARGE(w, 80M) GATHER "forget 3*{ " SAME(x, w, 80M) GATHER "check } calls=0 "
-          "driver_bytes_peak>=200M driver_bytes_peak<=216M " FINISH },
-        { "two sizes in turns keep a window each", "bins:memory=vmm,wait=0",
-          SCATTER LARGE(w, 80M) GATHER LARGE(v, 62M) GATHER "forget 3*{ " SAME(x, w, 80M) GATHER
-          SAME(y, v, 62M) GATHER "} calls=0 " FINISH },
-        /* what it has not finished with moves for this stream only, whatever its address is */
-        { "other streams do not get memory in use", "bins:memory=vmm,wait=0,reuse=done",
-          SCATTER LARGE(w, 80M) "x=80M@2 use:x@2 driver_bytes>=280M check free:x@2 done x=80M@2 "
-          "use:x@2 free:x@2 " FINISH },
-        /* A part of a block that grew out of memory in use is in use, too, when the rest is free:
-         * 12 MiB are moved together for b.  c comes after a wait, which the driver can do. */
-        { "the rest of a grown block is in use", "bins:memory=vmm,wait=0,reuse=done,hard=32M",
-          "a0-7=4M@1 use:a0-7@1 free:a0-6/2@1 b=11M@1 use:b@1 c=1M@2 use:c@2 free:c@2 free:b@1 "
-          "free:a1-7/2@1" },
-        { "a window of idle granules alone is found again", "bins:memory=vmm,wait=0,hard=200M",
-          SCATTER "forget " LARGE(w, 80M) "granule_create=0 " GATHER "driver_bytes=200M forget "
-          SAME(x, w, 80M) GATHER "calls=0 " FINISH },
-        /* peers that come later reach all places, and so do those of later windows */
-        { "peers reach windows", "bins:memory=vmm,wait=0",
-          SCATTER LARGE(w, 80M) GATHER "set:peer=1 x=80M@1 x==w access:x=3 free:x@1 " FINISH },
-        /* granules that are mapped at several places go back only if no place is in use */
-        { "trim waits for all places", "bins:memory=vmm,wait=0",
-          SCATTER LARGE(w, 80M) GATHER "forget trim:0 memory_free=1 driver_bytes=100M forget "
-          "trim:0 memory_free=0 " FINISH },
-        /* new granules are allowed for 32; at last the blocks are whole again */
-        { "small requests use large free blocks", "bins:memory=vmm,wait=0",
-          SCATTER "s0-31=512K@1 use:s0-31@1 forget s32-43=512K@1 use:s32-43@1 granule_create=0 "
-          "granule_map=0 check free:s0-43@1 a0-8/2=20M@1 use:a0-8/2@1 granule_create=0 "
-          "granule_map=0 free:a0-8/2@1 " FINISH },
-        /* Small blocks that were freed long ago, and wait in their lane, give their memory to large
-         * ones; those that were freed a moment ago stay.  t is there for the tiny requests, which
-         * flush nothing. */
-        { "small blocks that were just freed stay", "bins:memory=vmm,wait=0",
-          "t=256@1 s0-127=512K@1 use:s0-127@1 free:t@1 free:s0-127@1 l0-5=8M@1 use:l0-5@1 "
-          "driver_bytes>=112M driver_bytes<=116M free:l0-5@1" },
-        { "old small blocks serve large ones", "bins:memory=vmm,wait=0",
-          "t=256@1 s0-127=512K@1 use:s0-127@1 free:t@1 free:s0-127@1 1024*{ pair:256@1 } "
-          "l0-5=8M@1 use:l0-5@1 driver_bytes>=64M driver_bytes<=84M free:l0-5@1" },
-        /* A few old ones stay in their lane, because a program that repeats its requests wants
-         * them again.  t is used without an end: nothing is for the other stream.  l0 to l3 are
-         * idle, but in use: granules run short.  s2 is not the lowest one. */
-        { "a few old small blocks stay", "bins:memory=vmm,wait=0,reuse=done",
-          "t=256@1 s0-2=512K@1 use:t@1 free:s0-2@1 free:t@1 1024*{ pair:256@1 } l0-23=8M@2 "
-          "use:l0-23@2 free:l0-3@2 l0-3=8M@1 driver_bytes>=224M driver_bytes<=230M s3=512K@1 "
-          "s3==s2 free:s3@1 free:l0-3@1 free:l4-23@2" },
-    };
-
-    PLAY(scenes);
-}
+static const scene windows_are_kept[] = {
+    { "the second time calls nothing", "bins:memory=vmm,wait=0",
+      SCATTER LARGE(w, 80M) GATHER "forget 3*{ " SAME(x, w, 80M) GATHER "check } calls=0 "
+      "driver_bytes_peak>=200M driver_bytes_peak<=216M " FINISH },
+    { "two sizes in turns keep a window each", "bins:memory=vmm,wait=0",
+      SCATTER LARGE(w, 80M) GATHER LARGE(v, 62M) GATHER "forget 3*{ " SAME(x, w, 80M) GATHER
+      SAME(y, v, 62M) GATHER "} calls=0 " FINISH },
+    /* what it has not finished with moves for this stream only, whatever its address is */
+    { "other streams do not get memory in use", "bins:memory=vmm,wait=0,reuse=done",
+      SCATTER LARGE(w, 80M) "x=80M@2 use:x@2 driver_bytes>=280M check free:x@2 done x=80M@2 "
+      "use:x@2 free:x@2 " FINISH },
+    /* A part of a block that grew out of memory in use is in use, too, when the rest is free:
+     * 12 MiB are moved together for b.  c comes after a wait, which the driver can do. */
+    { "the rest of a grown block is in use", "bins:memory=vmm,wait=0,reuse=done,hard=32M",
+      "a0-7=4M@1 use:a0-7@1 free:a0-6/2@1 b=11M@1 use:b@1 c=1M@2 use:c@2 free:c@2 free:b@1 "
+      "free:a1-7/2@1" },
+    { "a window of idle granules alone is found again", "bins:memory=vmm,wait=0,hard=200M",
+      SCATTER "forget " LARGE(w, 80M) "granule_create=0 " GATHER "driver_bytes=200M forget "
+      SAME(x, w, 80M) GATHER "calls=0 " FINISH },
+    /* peers that come later reach all places, and so do those of later windows */
+    { "peers reach windows", "bins:memory=vmm,wait=0",
+      SCATTER LARGE(w, 80M) GATHER "set:peer=1 x=80M@1 x==w access:x=3 free:x@1 " FINISH },
+    /* granules that are mapped at several places go back only if no place is in use */
+    { "trim waits for all places", "bins:memory=vmm,wait=0",
+      SCATTER LARGE(w, 80M) GATHER "forget trim:0 memory_free=1 driver_bytes=100M forget "
+      "trim:0 memory_free=0 " FINISH },
+    /* new granules are allowed for 32; at last the blocks are whole again */
+    { "small requests use large free blocks", "bins:memory=vmm,wait=0",
+      SCATTER "s0-31=512K@1 use:s0-31@1 forget s32-43=512K@1 use:s32-43@1 granule_create=0 "
+      "granule_map=0 check free:s0-43@1 a0-8/2=20M@1 use:a0-8/2@1 granule_create=0 "
+      "granule_map=0 free:a0-8/2@1 " FINISH },
+    /* Small blocks that were freed long ago, and wait in their lane, give their memory to large
+     * ones; those that were freed a moment ago stay.  t is there for the tiny requests, which
+     * flush nothing. */
+    { "small blocks that were just freed stay", "bins:memory=vmm,wait=0",
+      "t=256@1 s0-127=512K@1 use:s0-127@1 free:t@1 free:s0-127@1 l0-5=8M@1 use:l0-5@1 "
+      "driver_bytes>=112M driver_bytes<=116M free:l0-5@1" },
+    { "old small blocks serve large ones", "bins:memory=vmm,wait=0",
+      "t=256@1 s0-127=512K@1 use:s0-127@1 free:t@1 free:s0-127@1 1024*{ pair:256@1 } "
+      "l0-5=8M@1 use:l0-5@1 driver_bytes>=64M driver_bytes<=84M free:l0-5@1" },
+    /* A few old ones stay in their lane, because a program that repeats its requests wants
+     * them again.  t is used without an end: nothing is for the other stream.  l0 to l3 are
+     * idle, but in use: granules run short.  s2 is not the lowest one. */
+    { "a few old small blocks stay", "bins:memory=vmm,wait=0,reuse=done",
+      "t=256@1 s0-2=512K@1 use:t@1 free:s0-2@1 free:t@1 1024*{ pair:256@1 } l0-23=8M@2 "
+      "use:l0-23@2 free:l0-3@2 l0-3=8M@1 driver_bytes>=224M driver_bytes<=230M s3=512K@1 "
+      "s3==s2 free:s3@1 free:l0-3@1 free:l4-23@2" },
+};
+SCENES(windows_are_kept)
 
 /* Whichever call of the driver is refused while a window is made, the request is served, the next
  * one, too, and no granule is lost.  Some are at places of the window already. */

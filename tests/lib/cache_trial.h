@@ -108,8 +108,8 @@ static inline void link_text(const char *allocator, const char *text, uint32_t a
 }
 
 /* Links in words between blanks:
- *   TEXT=l  TEXT/80=m  TEXT+=d   link TEXT with c_one for sm_90, for sm_80, or with c_other; it comes
- *                                from the linker, memory or the disk
+ *   TEXT=l  TEXT/80=m  TEXT+=d   link TEXT with c_one for sm_90, for sm_80, or with c_other; it
+ *                                comes from the linker, memory or the disk
  *   clear                        memory forgets all, as at the beginning of a process
  *   files=2                      so many are in the folder, temporary ones too
  *   finds=1                      so often nvJitLink was loaded since `clear`

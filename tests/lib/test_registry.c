@@ -127,7 +127,8 @@ UNIT_TEST(test_register_refuses_wrong_fields)
         { offsetof(shpool_allocator, scope), &nothing, 4, SHPOOL_ERR_INVALID, "scope" }, /* 0 */
         { FIELD(scope, five), SHPOOL_ERR_INVALID, "scope" },
         { FIELD(simt[1], other_at), SHPOOL_ERR_ABI, "simt[1]" },
-        { FIELD(abi, abi), SHPOOL_ERR_ABI, "ABI 2" }, { FIELD(bytes, less), SHPOOL_ERR_ABI, "bytes" },
+        { FIELD(abi, abi), SHPOOL_ERR_ABI, "ABI 2" },
+        { FIELD(bytes, less), SHPOOL_ERR_ABI, "bytes" },
     };
 #undef FIELD
 
