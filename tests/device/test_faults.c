@@ -325,12 +325,13 @@ static void move(void)
     const int shared = strcmp(fault.spec, SHARED) == 0;
     void *ptr[12] = { NULL };
 
+    fake_limit(0, 64 * MIB);
     fake_lag((strstr(fault.spec, "wait=0") != NULL) ? 0 : 2); /* else the host waits */
     if (!fault_fine(shpool_device_allocator_open(fault.spec, 0, &allocator))) {
         return;
     }
     (void)fault_fine(shpool_device_stream_stable(allocator, stream));
-    for (unsigned round = 0; round < 3; round++) {
+    for (unsigned round = 0; round < 6; round++) {
         for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(ptr); i++) {
             if (i == 8) { /* the large ones come into the holes */
                 for (unsigned k = 0; k < 8; k += 2) {
@@ -338,22 +339,21 @@ static void move(void)
                 }
                 fake_finish_all();
             }
-            /* not all of them fit: some are refused, too */
             (void)shpool_device_malloc(allocator, (i < 8) ? (3 + i) * MIB : bytes[i - 8], stream,
                                        &ptr[i]);
             if (ptr[i] != NULL) {
-                fake_work(stream, ptr[i], 70000);
+                fake_work(stream, ptr[i], (i < 8) ? 3 * MIB : 70000);
                 if (shared && (i % 2 == 0)) {
                     export_one(ptr[i]);
                 }
-                if (i == 4) {
+                if (shared && (i == 4)) {
                     (void)fault_fine(shpool_device_record_stream(allocator, ptr[i],
                                                                  SHPOOL_STREAM_LEGACY));
                 }
             }
             assert_ok(shpool_device_check(allocator));
         }
-        (void)((round == 1) ? shpool_device_trim(allocator, 4 * MIB) : SHPOOL_OK);
+        (void)((round % 3 == 2) ? shpool_device_trim(allocator, 4 * MIB) : SHPOOL_OK);
         for (unsigned i = 1; i < SHPOOL_ARRAY_COUNT(ptr); i += (i < 7) ? 2 : 1) {
             UNTIL_FINE(shpool_device_free(allocator, ptr[i], stream))
         }
@@ -366,7 +366,7 @@ static void move(void)
         assert_int_equal(lost.allocations, fake_holds().allocations);
         assert_true((lost.allocations == 0) || (fault.then != 0));
     }
-    put(allocator, get(allocator, (lost.allocations + lost.imports == 0) ? 48 * MIB : MIB, NULL),
+    put(allocator, get(allocator, (lost.allocations + lost.imports == 0) ? 64 * MIB : MIB, NULL),
         NULL);
     fault.armed = 1; /* the end has its share of the failures */
     shpool_device_allocator_unref(allocator);
@@ -658,7 +658,7 @@ static const fault_scene scenes[] = {
     SCENE(capture_without_record, "bins", 1, 1),
     SCENE(move, SHARED, 100, 3),
     SCENE(move, "bins:memory=vmm,wait=0", 100, 7),
-    SCENE(move, "bins:memory=vmm", 100, 7),
+    SCENE(move, "bins:memory=vmm", 100, 3),
     SCENE(ask, "", 10, 5),
     SCENE(use_contexts, "", 40, 5),
     SCENE(serve, "", 10, 5),

@@ -25,11 +25,7 @@ static char folder[PATH_BYTES]; /* of this test */
 
 static inline int set_up_group(void **state)
 {
-    one = fake_allocator("c_one", SHPOOL_SCOPE_BLOCK, 0);
-    one.lto_ir = &blob;
-    other = fake_allocator("c_other", SHPOOL_SCOPE_BLOCK, 0);
-    other.lto_ir = &other_blob;
-    return -((shpool_register(&one) != SHPOOL_OK) || (shpool_register(&other) != SHPOOL_OK));
+    return fake_register(&one, "c_one", &blob) | fake_register(&other, "c_other", &other_blob);
 }
 
 static inline int set_up(void **state)
