@@ -3,8 +3,6 @@
  * and no failing call loses one. */
 #include "scene.h"
 
-#define CALLS(_member) fake_calls(FAKE_CALL_##_member)
-
 /* ---- whether ---- */
 
 UNIT_TEST(test_a_driver_that_cannot_is_told)
@@ -29,9 +27,7 @@ UNIT_TEST(test_a_driver_that_cannot_is_told)
                      shpool_device_allocator_open("bins:memory=vmm", 0, &none));
     assert_detail("older than CUDA 10.2");
     open_allocator("bins", 0, &allocator); /* auto */
-    put(allocator, get(allocator, 3 * MIB, NULL), NULL);
-    assert_int_equal(1, CALLS(memory_alloc));
-    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_set(allocator, "memory", "vmm"));
+    play("pair:3M@0 memory_alloc=1 set:memory=vmm!NOT_FOUND");
     end();
 }
 
