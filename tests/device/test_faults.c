@@ -331,7 +331,7 @@ static void move(void)
         return;
     }
     (void)fault_fine(shpool_device_stream_stable(allocator, stream));
-    for (unsigned round = 0; round < 6; round++) {
+    for (unsigned round = 0; round < 3; round++) {
         for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(ptr); i++) {
             if (i == 8) { /* the large ones come into the holes */
                 for (unsigned k = 0; k < 8; k += 2) {
@@ -353,7 +353,7 @@ static void move(void)
             }
             assert_ok(shpool_device_check(allocator));
         }
-        (void)((round % 3 == 2) ? shpool_device_trim(allocator, 4 * MIB) : SHPOOL_OK);
+        (void)((round == 1) ? shpool_device_trim(allocator, 4 * MIB) : SHPOOL_OK);
         for (unsigned i = 1; i < SHPOOL_ARRAY_COUNT(ptr); i += (i < 7) ? 2 : 1) {
             UNTIL_FINE(shpool_device_free(allocator, ptr[i], stream))
         }
@@ -656,9 +656,9 @@ static const fault_scene scenes[] = {
     SCENE(work, "guard:poison=0|stats|buckets", 50, 7),
     SCENE(work, "limit:bytes=40M|async", 50, 7),
     SCENE(capture_without_record, "bins", 1, 1),
-    SCENE(move, SHARED, 100, 3),
+    SCENE(move, SHARED, 100, 7),
     SCENE(move, "bins:memory=vmm,wait=0", 100, 7),
-    SCENE(move, "bins:memory=vmm", 100, 3),
+    SCENE(move, "bins:memory=vmm", 100, 7),
     SCENE(ask, "", 10, 5),
     SCENE(use_contexts, "", 40, 5),
     SCENE(serve, "", 10, 5),
