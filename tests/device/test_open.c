@@ -91,6 +91,10 @@ static const scene layers[] = {
     { "fault fails the nth, counted from when it was set", "fault:nth=2|bins",
       "pair:1@0 a=1@0!NO_MEMORY pair:1@0 set:every=1 a=1@0!NO_MEMORY set:every=0 set:nth=1 "
       "a=1@0!NO_MEMORY pair:1@0" },
+    /* live blocks that another stream uses go with their allocator */
+    { "named blocks of async", "async", "a=1000@0 name:a@1" },
+    { "named blocks of buckets", "buckets", "a=1000@0 name:a@1" },
+    { "named blocks of simple", "simple", "a=1000@0 name:a@1" },
 };
 SCENES(layers)
 
