@@ -270,7 +270,7 @@ device_waits_without_a_lock|device/test_streams|plain|test_*|is_done|device/base
 device_lanes_of_lost_streams_stay|device/test_streams|plain|test_*|count|device/base/timeline.c|s/t->seq += (t->named != 0);/t->seq++;/
 device_touches_the_legacy_stream|device/test_graph|plain|the legacy stream*|legacy stream is used|device/base/events.c|s/return captures .. (result != CU_SUCCESS);/return captures;/
 device_asks_a_capturing_stream|device/test_capture|plain|test_*|legacy stream is used|device/base/events.c|/^static int is_off_limits(/,/^}/s/^    return .*;/    return (table == NULL) \&\& (stream == NULL);/
-device_limit_is_one_byte_less|device/test_open|plain|test_*|layer limit allows|device/layers/limit.c|s/(live > atomic_load(&l->limit) - bytes)/(live >= atomic_load(\&l->limit) - bytes)/
+device_limit_is_one_byte_less|device/test_open|plain|limit refuses*|layer limit allows|device/layers/limit.c|s/(live > atomic_load(&l->limit) - bytes)/(live >= atomic_load(\&l->limit) - bytes)/
 device_plugin_taken_by_halves|device/test_plugin|plain|test_*|!=|device/providers.c|s/^            added.count = before;$//
 BUGS
 }
