@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 
-#include "tests/device/fake/state.h"
+#include "tests/device/fake/driver.h"
 
 #define MOST_REQUESTS 5000u
 #define MOST_LIVE     4096u /* pointers at a time */

@@ -15,11 +15,18 @@ static const char       *needed;
 void unit_add(const char *name, CMUnitTestFunction test, CMFixtureFunction set_up,
               CMFixtureFunction tear_down)
 {
+    unit_add_row(name, test, set_up, NULL);
+    tests[count - 1].teardown_func = tear_down;
+}
+
+void unit_add_row(const char *name, CMUnitTestFunction test, CMFixtureFunction set_up,
+                  const void *row)
+{
     if (count == MOST_TESTS) {
         abort();
     }
     tests[count++] = (struct CMUnitTest){ name, test, (set_up != NULL) ? set_up : clear_environment,
-                                          tear_down, NULL };
+                                          NULL, (void *)(uintptr_t)row };
 }
 
 void unit_group(CMFixtureFunction set_up, CMFixtureFunction tear_down)

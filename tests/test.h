@@ -29,6 +29,8 @@ extern "C" {
 /* Called before main(). */
 void unit_add(const char *name, CMUnitTestFunction test, CMFixtureFunction set_up,
               CMFixtureFunction tear_down);
+void unit_add_row(const char *name, CMUnitTestFunction test, CMFixtureFunction set_up,
+                  const void *row); /* *state of the test */
 void unit_group(CMFixtureFunction set_up, CMFixtureFunction tear_down);
 void unit_needs(const char *allocator);
 #ifdef __cplusplus

@@ -2,7 +2,6 @@
 noinst_HEADERS += \
 	tests/compat/glob.h \
 	tests/compat/mgpu_capture.h \
-	tests/compat/mgpu_fake.h \
 	tests/compat/mgpu_programs.h \
 	tests/compat/trial.h
 EXTRA_DIST += \
@@ -10,7 +9,7 @@ EXTRA_DIST += \
 	tests/compat/cumem_host.cc \
 	tests/compat/mgpu_programs.cu \
 	tests/compat/use.cu
-shpool_test_scripts += tests/compat/compat.sh tests/compat/cumem.sh tests/compat/mgpu.sh
+shpool_test_scripts += tests/compat/compat.sh tests/compat/mgpu.sh
 if HAVE_CMOCKA
 shpool_cxx_tests += \
 	tests/compat/test_compat \
@@ -19,7 +18,6 @@ shpool_cxx_tests += \
 	tests/compat/test_mgpu_memory \
 	tests/compat/test_mgpu_sync \
 	tests/compat/test_mgpu_versions
-libshpool_tests_la_SOURCES += tests/compat/mgpu_fake.c
 tests_compat_test_compat_SOURCES      = tests/compat/test_compat.cc
 tests_compat_test_debug_SOURCES       = tests/compat/test_debug.cc
 tests_compat_test_mgpu_SOURCES        = tests/compat/test_mgpu.cc

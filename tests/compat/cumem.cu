@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Uses of pmalloc and pfree in programs of cuda_memory other than calls with a size and a pointer
- * (tests/compat/cumem.sh), compiled by nvcc for a GPU and by a C++ compiler for the executor.
+ * (tests/compat/compat.sh), compiled by nvcc for a GPU and by a C++ compiler for the executor.
  * BLUEPRINT: the names are the macros of cumem/blueprint.h.  PRINTS: the pools of the define print
  * themselves. */
 #include <cstdio>

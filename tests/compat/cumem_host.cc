@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A host file of a cuda_memory program: it is compiled by a C++ compiler and not linked with our
- * libraries; pmalloc and pfree are the C library's (tests/compat/cumem.sh sets HEADER). */
+ * libraries; pmalloc and pfree are the C library's (tests/compat/compat.sh sets HEADER). */
 #include HEADER
 
 #include <cstring>

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Captures a function's output to stdout. */
+/* What the tests of MGPU's names share: output to stdout, and exceptions. */
 #ifndef SHPOOL_TESTS_MGPU_CAPTURE_H
 #define SHPOOL_TESTS_MGPU_CAPTURE_H
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <string>
 #include <unistd.h>
+
+#include <moderngpu.cuh>
+
+#include "tests/test.h"
 
 namespace {
 
@@ -52,6 +57,19 @@ private:
     FILE *file_;
     int   kept_;
 };
+
+/* A call throws, with these words in the text, and this status. */
+template <class Call> void throws(shpool_status status, const char *words, Call call)
+{
+    try {
+        call();
+    } catch (const mgpu::CudaException &e) {
+        assert_int_equal(e.status, status);
+        assert_non_null(std::strstr(e.what(), words));
+        return;
+    }
+    fail_msg("no exception with \"%s\"", words);
+}
 
 } // namespace
 

@@ -7,9 +7,9 @@
 #include <thread>
 
 #include "mgpu_capture.h"
-#include "mgpu_fake.h"
 #include "mgpu_programs.h"
 #include "tests/device/page_arrays.h"
+#include "tests/device/runtime_fake.h"
 
 using namespace mgpu;
 
@@ -91,21 +91,10 @@ UNIT_TEST(test_forms_of_creation)
 
     /* a number followed by other text, or no number, is refused (D7) */
     for (char **wrong : {argv_b, argv_e}) {
-        try {
-            CreateCudaDevice(2, wrong);
-            fail_msg("\"%s\" was taken", wrong[1]);
-        } catch (const CudaException &e) {
-            assert_int_equal(e.status, SHPOOL_ERR_SPEC);
-        }
+        throws(SHPOOL_ERR_SPEC, "", [&] { CreateCudaDevice(2, wrong); });
     }
     /* errors do not end the process (D4) */
-    try {
-        CreateCudaDevice(77);
-        fail();
-    } catch (const CudaException &e) {
-        assert_int_equal(e.status, SHPOOL_ERR_NOT_FOUND);
-        assert_non_null(std::strstr(e.what(), "77"));
-    }
+    throws(SHPOOL_ERR_NOT_FOUND, "77", [] { CreateCudaDevice(77); });
 }
 
 UNIT_TEST(test_what_a_context_has)
@@ -217,12 +206,8 @@ UNIT_TEST(test_no_memory_is_an_exception_and_nothing_ends)
     } catch (const CudaException &e) {
         assert_int_equal(e.error, cudaErrorMemoryAllocation);
     }
-    try { /* sizeof(T) * count wraps (D26) */
-        context->Malloc<double>(((size_t)1 << 61) + 1);
-        fail();
-    } catch (const CudaException &e) {
-        assert_int_equal(e.status, SHPOOL_ERR_TOO_LARGE);
-    }
+    /* sizeof(T) * count wraps (D26) */
+    throws(SHPOOL_ERR_TOO_LARGE, "", [&] { context->Malloc<double>(((size_t)1 << 61) + 1); });
     assert_non_null(context->Malloc<int>(10)->get());
 }
 
@@ -270,4 +255,5 @@ UNIT_TEST(test_counts_are_safe_between_threads)
 
 } // namespace
 
-UNIT_GROUP(mgpu_fake_setup, mgpu_fake_teardown)
+/* for all: MGPU's names keep devices and allocators until the process ends */
+UNIT_GROUP(fake_runtime_setup, fake_runtime_is_in_order)

@@ -6,8 +6,8 @@
 #include <thread>
 
 #include "mgpu_capture.h"
-#include "mgpu_fake.h"
 #include "mgpu_programs.h"
+#include "tests/device/runtime_fake.h"
 
 using namespace mgpu;
 
@@ -202,37 +202,18 @@ UNIT_TEST(test_bad_formats_are_refused)
     MGPU_MEM(int) mem     = context->Fill<int>(3, 1);
 
     for (const char *format : {"%s", "%n", "%f", "%d%d", "none"}) {
-        try {
-            PrintArray(*mem, format, 10);
-            fail_msg("%s was taken", format);
-        } catch (const CudaException &e) {
-            assert_int_equal(e.status, SHPOOL_ERR_INVALID);
-        }
+        throws(SHPOOL_ERR_INVALID, "", [&] { PrintArray(*mem, format, 10); });
     }
     for (int columns : {0, -1}) {
-        try {
-            PrintArray(*mem, "%d", columns);
-            fail();
-        } catch (const CudaException &e) {
-            assert_non_null(std::strstr(e.what(), "columns"));
-        }
+        throws(SHPOOL_ERR_INVALID, "columns", [&] { PrintArray(*mem, "%d", columns); });
     }
-    try {
-        (void)FormatOpMaskBit("%d")(0, 5);
-        fail();
-    } catch (const CudaException &e) {
-        assert_non_null(std::strstr(e.what(), "%c"));
-    }
+    throws(SHPOOL_ERR_INVALID, "%c", [] { (void)FormatOpMaskBit("%d")(0, 5); });
     for (const char *format : {"%d", "%s%s", "%s %d", "text", "%*s"}) {
-        try {
-            (void)FormatOpPrintf(format)(0, "text");
-            fail_msg("%s was taken", format);
-        } catch (const CudaException &e) {
-            assert_non_null(std::strstr(e.what(), "%s"));
-        }
+        throws(SHPOOL_ERR_INVALID, "%s", [&] { (void)FormatOpPrintf(format)(0, "text"); });
     }
 }
 
 } // namespace
 
-UNIT_GROUP(mgpu_fake_setup, mgpu_fake_teardown)
+/* for all: MGPU's names keep devices and allocators until the process ends */
+UNIT_GROUP(fake_runtime_setup, fake_runtime_is_in_order)

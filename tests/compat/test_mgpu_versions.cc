@@ -11,7 +11,7 @@
 static_assert(mgpu::MgpuJoinKindOuter == 3, "what the header says by itself");
 
 #include "mgpu_capture.h"
-#include "mgpu_fake.h"
+#include "tests/device/runtime_fake.h"
 
 #include <moderngpu.cuh>
 
@@ -157,12 +157,7 @@ UNIT_TEST(test_memory_of_a_class_derived_from_the_support)
     assert_int_equal(last_of(*memory), 9);
     assert_int_equal(shpool_context_device(memory->Handle()), 1);
     assert_ptr_equal(shpool_context_stream(memory->Handle()), standard.Stream());
-    try {
-        later.Malloc<int>(1);
-        fail_msg("%s", "there is no allocator yet");
-    } catch (const CudaException &e) {
-        assert_int_equal(e.status, SHPOOL_ERR_INVALID);
-    }
+    throws(SHPOOL_ERR_INVALID, "", [&] { later.Malloc<int>(1); }); /* it has no allocator yet */
     assert_int_equal(later.SetAllocator(simple), cudaSuccess);
     assert_int_equal(last_of(later), 9);
     assert_int_equal(later.SetAllocator(CudaContext::StandardContext(0).GetAllocator()),
@@ -174,12 +169,8 @@ UNIT_TEST(test_an_allocator_of_another_device_is_refused)
 {
     AllocPtr alloc(new CudaAllocSimple(CudaDevice::ByOrdinal(1)));
 
-    try {
-        CudaDevice::ByOrdinal(0).CreateStream(true, alloc);
-        fail_msg("%s", "it was taken");
-    } catch (const CudaException &e) {
-        assert_int_equal(e.status, SHPOOL_ERR_INVALID);
-    }
+    throws(SHPOOL_ERR_INVALID, "",
+           [&] { CudaDevice::ByOrdinal(0).CreateStream(true, alloc); });
 }
 
 UNIT_TEST(test_timers_of_ones_own)
@@ -310,12 +301,8 @@ UNIT_TEST(test_marks_anywhere_in_the_text)
     assert_string_equal(bit(0, 0x8000000au).c_str(), "*a");
     assert_string_equal(FormatArrayOp(data, last, 10).c_str(), "    0:   5  6 *7 \n");
     for (const char *format : {"%d %c", "%%c%d", "", "100%"}) {
-        try {
-            (void)FormatOpMarkArray(format, marks, 2)(0, 5);
-            fail_msg("%s was taken", format);
-        } catch (const CudaException &e) {
-            assert_non_null(std::strstr(e.what(), "%c"));
-        }
+        throws(SHPOOL_ERR_INVALID, "%c",
+               [&] { (void)FormatOpMarkArray(format, marks, 2)(0, 5); });
     }
 }
 
@@ -350,4 +337,5 @@ UNIT_TEST(test_a_device_by_its_pointer)
 
 } // namespace
 
-UNIT_GROUP(mgpu_fake_setup, mgpu_fake_teardown)
+/* for all: MGPU's names keep devices and allocators until the process ends */
+UNIT_GROUP(fake_runtime_setup, fake_runtime_is_in_order)

@@ -5,16 +5,16 @@ libshpool_tests_la_SOURCES += \
 	tests/device/fake/granules.c \
 	tests/device/fake/memory.c \
 	tests/device/fake/share.c \
-	tests/device/fake/streams.c
+	tests/device/fake/streams.c \
+	tests/device/runtime_fake.c \
+	tests/device/scene.c
 noinst_HEADERS += \
-	tests/device/base_trial.h \
-	tests/device/buffer_trial.h \
 	tests/device/capture_calls.h \
 	tests/device/fake/driver.h \
 	tests/device/graph_ways.h \
 	tests/device/runtime_fake.h \
-	tests/device/fake/state.h \
 	tests/device/page_arrays.h \
+	tests/device/scene.h \
 	tests/device/share_trial.h \
 	tests/device/trial.h
 if HAVE_CMOCKA
@@ -23,14 +23,12 @@ shpool_cmocka_tests += \
 	tests/device/test_bins \
 	tests/device/test_buckets \
 	tests/device/test_buffer \
-	tests/device/test_buffer_copies \
 	tests/device/test_capture \
 	tests/device/test_context \
 	tests/device/test_devices \
 	tests/device/test_end \
 	tests/device/test_faults \
 	tests/device/test_fill \
-	tests/device/test_fill_kernels \
 	tests/device/test_fork \
 	tests/device/test_graph \
 	tests/device/test_handle \
@@ -41,7 +39,6 @@ shpool_cmocka_tests += \
 	tests/device/test_nvtx \
 	tests/device/test_open \
 	tests/device/test_plugin \
-	tests/device/test_print \
 	tests/device/test_ranges \
 	tests/device/test_share \
 	tests/device/test_share_processes \
@@ -59,7 +56,7 @@ if HAVE_NVCC
 SHPOOL_CUDA_INCLUDES = -isystem $(SHPOOL_CUDA_LIBDIR)/../include/cccl \
 	-isystem $(SHPOOL_CUDA_LIBDIR)/../include
 shpool_cxx_tests += tests/device/test_resource
-tests_device_test_resource_SOURCES = tests/device/test_resource.cc tests/device/runtime_fake.c
+tests_device_test_resource_SOURCES = tests/device/test_resource.cc
 tests_device_test_resource_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DLIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE $(SHPOOL_CUDA_INCLUDES)
 endif

@@ -16,7 +16,7 @@
 #include "tests/fuzz.h"
 
 #include "device/base/device.h"
-#include "tests/device/fake/state.h"
+#include "tests/device/fake/driver.h"
 
 #include <shpool/device.h>
 
@@ -140,7 +140,7 @@ static void do_word(char *word)
     case 'b': (void)shpool_device_stream_stable(t.allocator, t.stream[arg[0] % STREAMS]); break;
     case 'F':
         fake_fail(arg[0] % 64u, CU_ERROR_INVALID_VALUE);
-        fake_fail_again(arg[1] % 64u);
+        fake.fail_again = arg[1] % 64u;
         break;
     case 's':
         if ((word[1] >= '0') && (word[1] <= '9')) {

@@ -76,17 +76,22 @@ int fake_runtime_setup(void **state)
     return 0;
 }
 
+int fake_runtime_is_in_order(void **state)
+{
+    if (fake_violations() != 0) {
+        print_error("%s\n", fake_first_violation());
+    }
+    return fake_violations() != 0;
+}
+
 int fake_runtime_teardown(void **state)
 {
     const fake_held held = fake_stop();
 
-    if (fake_violations() != 0) {
-        print_error("%s\n", fake_first_violation());
-    }
     if (held.bytes != 0) {
         print_error("%zu bytes are held\n", (size_t)held.bytes);
     }
-    return (fake_violations() != 0) || (held.bytes != 0);
+    return fake_runtime_is_in_order(state) || (held.bytes != 0);
 }
 
 shpool_stream fake_runtime_stream(int device)

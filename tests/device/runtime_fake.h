@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The few functions of the CUDA runtime that shpool/memory_resource.hpp calls, over the fake
- * driver, and that driver for tests in C++, which its own header is not for. */
+/* The fake driver for tests in C++, which its own header is not for, and the few functions of the
+ * CUDA runtime that shpool/memory_resource.hpp calls, over it. */
 #ifndef SHPOOL_TESTS_RUNTIME_FAKE_H
 #define SHPOOL_TESTS_RUNTIME_FAKE_H
 
@@ -12,6 +12,7 @@ extern "C" {
 
 int fake_runtime_setup(void **state);    /* two devices of 1 GiB, the first of them current */
 int fake_runtime_teardown(void **state); /* fails if work was out of order, or memory is held */
+int fake_runtime_is_in_order(void **state); /* the same, but memory may be held until the end */
 
 struct CUstream_st *fake_runtime_stream(int device);
 struct CUstream_st *fake_runtime_capture(int device, int blocking); /* a stream that captures */

@@ -3,25 +3,11 @@
 #ifndef SHPOOL_TESTS_DEVICE_SHARE_TRIAL_H
 #define SHPOOL_TESTS_DEVICE_SHARE_TRIAL_H
 
-#include "base_trial.h"
+#include "scene.h"
 
-#include <dirent.h>
 #include <unistd.h>
 
 #define SHARED "bins:share=1"
-
-/* Descriptors of this process. */
-static inline unsigned count_descriptors(void)
-{
-    DIR *folder = opendir("/proc/self/fd");
-    unsigned count = 0;
-
-    while (readdir(folder) != NULL) {
-        count++;
-    }
-    closedir(folder);
-    return count;
-}
 
 static inline shpool_device_handle export_of(const void *ptr)
 {

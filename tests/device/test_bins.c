@@ -1,50 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The base `bins`: which memory is reused, when, and with how many driver calls. */
-#include "base_trial.h"
+#include "scene.h"
 
 #include "device/base/timeline.h"
 
 TEST_ON_BOTH(test_warm_pairs_make_no_driver_call)
 {
-    static const size_t sizes[] = { 1, 256, 4096, 100000, MIB, 20 * MIB, 256 * MIB };
-    shpool_stream streams[] = { NULL, SHPOOL_STREAM_LEGACY, SHPOOL_STREAM_PER_THREAD, NULL };
+    static const char *const sizes[] = { "1", "256", "4K", "100000", "1M", "20M", "256M" };
 
     begin("bins");
-    streams[3] = stable_stream();
-    for (size_t s = 0; s < SHPOOL_ARRAY_COUNT(streams); s++) {
-        for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(sizes); i++) {
-            void *first = get(allocator, sizes[i], streams[s]);
-
-            put(allocator, first, streams[s]);
-            for (int warm = 0; warm < 70; warm++) { /* per-thread streams record a few first */
-                put(allocator, get(allocator, sizes[i], streams[s]), streams[s]);
-            }
-            fake_forget_calls();
-            assert_ptr_equal(first, get(allocator, sizes[i], streams[s]));
-            put(allocator, first, streams[s]);
-            assert_int_equal(0, fake_all_calls());
+    for (const char *s = "091"; *s != '\0'; s++) {
+        for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(sizes); i++) { /* 9 records a few events first */
+            play("a=%s@%c free:a@%c 70*{ pair:%s@%c } forget b=%s@%c b==a free:b@%c calls=0",
+                 sizes[i], *s, *s, sizes[i], *s, sizes[i], *s, *s);
         }
-        assert_ok(shpool_device_trim(allocator, 0));
+        play("trim:0");
     }
     end();
 }
 
-/* Calls of the driver since the last time: numbers of streams, whether they capture, changes of the
- * capture mode, whether streams are idle. */
-static void assert_questions(unsigned ids, unsigned captures, unsigned modes, unsigned idle)
-{
-    assert_int_equal(ids, fake_calls(FAKE_CALL_stream_id));
-    assert_int_equal(captures, fake_calls(FAKE_CALL_stream_capturing));
-    assert_int_equal(modes, fake_calls(FAKE_CALL_capture_mode));
-    assert_int_equal(idle, fake_calls(FAKE_CALL_stream_query));
-    fake_forget_calls();
-}
-
 /* Whether a thread remembers both streams at a time: shpool_timeline_slot() of timeline.h. */
-static int have_two_slots(shpool_stream a, shpool_stream b)
+static int have_two_slots(char first, char second)
 {
-    uint64_t x = (uint64_t)(uintptr_t)a;
-    uint64_t y = (uint64_t)(uintptr_t)b;
+    uint64_t x = (uint64_t)(uintptr_t)((first == '0') ? SHPOOL_STREAM_LEGACY : stream_of(first));
+    uint64_t y = (uint64_t)(uintptr_t)stream_of(second);
 
     return ((x ^ (x >> 4) ^ (x >> 10) ^ y ^ (y >> 4) ^ (y >> 10)) % SHPOOL_TIMELINE_SEEN) != 0;
 }
@@ -53,38 +32,21 @@ static int have_two_slots(shpool_stream a, shpool_stream b)
  * once, and free does not.  The capture mode is changed once a call, and changed back. */
 TEST_ON_BOTH(test_no_call_asks_the_driver_twice)
 {
-    shpool_stream s;
-    shpool_stream other;
-    void *ptr;
+    char s;
+    char other;
 
     begin("bins");
-    do {
-        s = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    } while (!have_two_slots(s, SHPOOL_STREAM_LEGACY));
-    ptr = get(allocator, 4096, s);
-    fake_forget_calls();
-    (void)get(allocator, 3 * MIB, s); /* a miss: may it have new memory? */
-    assert_questions(1, 2, 2, 0);
-    put(allocator, ptr, s);
-    assert_questions(0, 0, 0, 0);
-    put(allocator, get(allocator, 4096, s), s);
-    assert_questions(1, 1, 0, 0);
-    ptr = get(allocator, 4096, NULL);
-    fake_forget_calls();
-    put(allocator, ptr, s); /* another stream's */
-    assert_questions(0, 0, 0, 0);
-
-    s = stable_stream();
-    do {
-        other = stable_stream();
-    } while (!have_two_slots(s, other));
-    put(allocator, get(allocator, 20 * MIB, s), s);
-    put(allocator, get(allocator, 20 * MIB, other), other);
-    fake_forget_calls();
-    put(allocator, get(allocator, 20 * MIB, s), s);
-    assert_questions(0, 1, 2, 1);
-    assert_ok(shpool_device_trim(allocator, 0));
-    assert_int_equal(2, fake_calls(FAKE_CALL_capture_mode));
+    s = have_two_slots('0', '6') ? '6' : '7';
+#define ASKS(_ids, _captures, _modes, _idle)                                                       \
+    "stream_id=" #_ids " stream_capturing=" #_captures " capture_mode=" #_modes                    \
+    " stream_query=" #_idle " forget "
+    play("a=4K@%c forget b=3M@%c " ASKS(1, 2, 2, 0)   /* a miss: may it have new memory? */
+         "free:a@%c " ASKS(0, 0, 0, 0) "pair:4K@%c " ASKS(1, 1, 0, 0)
+         "c=4K@0 forget free:c@%c " ASKS(0, 0, 0, 0), /* another stream's */
+         s, s, s, s, s);
+    other = have_two_slots('1', '2') ? '2' : '3';
+    play("pair:20M@1 pair:20M@%c forget pair:20M@1 " ASKS(0, 1, 2, 1) "trim:0 capture_mode=2",
+         other);
     end();
 }
 
@@ -92,13 +54,8 @@ TEST_ON_BOTH(test_sizes_are_rounded_by_a_sixteenth_at_most)
 {
     begin("bins");
     for (size_t bytes = 1; bytes < 40 * MIB; bytes += bytes / 7 + 1) {
-        void *ptr = get(allocator, bytes, NULL);
-        uint64_t live = live_bytes(allocator);
-
-        assert_true(live >= bytes);
-        assert_true((live - bytes < 256) || (live - bytes <= bytes / 16));
-        put(allocator, ptr, NULL);
-        assert_int_equal(0, live_bytes(allocator));
+        play("a=%zu@0 live_bytes>=%zu live_bytes<=%zu free:a@0 live_bytes=0", bytes, bytes,
+             bytes + ((bytes / 16 > 255) ? bytes / 16 : 255));
     }
     end();
 }
@@ -111,12 +68,7 @@ TEST_ON_BOTH(test_the_page_s_requests_of_nothing)
     assert_ok(shpool_device_malloc(allocator, 0, NULL, &ptr)); /* D16 */
     assert_null(ptr);
     put(allocator, NULL, NULL);
-    assert_non_null(get(allocator, 100, NULL));
-    assert_int_equal(SHPOOL_ERR_TOO_LARGE, shpool_device_malloc(allocator, SIZE_MAX, NULL, &ptr));
-    assert_null(ptr);
-    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
-                     shpool_device_malloc(allocator, (size_t)1 << 45, NULL, &ptr));
-    assert_detail("this allocator holds");
+    play("a=100@0 b=all@0!TOO_LARGE b=32768G@0!NO_MEMORY 'this allocator holds'");
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_malloc(NULL, 1, NULL, &ptr));
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_malloc(allocator, 1, NULL, NULL));
     end();
@@ -124,386 +76,83 @@ TEST_ON_BOTH(test_the_page_s_requests_of_nothing)
 
 TEST_ON_BOTH(test_bad_frees_are_refused)
 {
-    char *ptr;
     int local;
 
     begin("bins");
-    ptr = get(allocator, 5000, NULL);
+    play("a=5000@0 free:a+256@0!INVALID free:a+1@0!INVALID free:a@0 free:a@0!DOUBLE_FREE "
+         "free:a@1!DOUBLE_FREE memory_free=0 check name:a@0!INVALID"); /* D20 */
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(allocator, &local, NULL));
-    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(allocator, ptr + 256, NULL));
-    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(allocator, ptr + 1, NULL));
-    put(allocator, ptr, NULL);
-    assert_int_equal(SHPOOL_ERR_DOUBLE_FREE, shpool_device_free(allocator, ptr, NULL)); /* D20 */
-    assert_int_equal(SHPOOL_ERR_DOUBLE_FREE,
-                     shpool_device_free(allocator, ptr, stable_stream()));
-    assert_int_equal(0, fake_calls(FAKE_CALL_memory_free));
-    assert_ok(shpool_device_check(allocator));
-    assert_int_equal(SHPOOL_ERR_INVALID,
-                     shpool_device_record_stream(allocator, ptr, SHPOOL_STREAM_LEGACY));
     end();
 }
 
-TEST_ON_BOTH(test_another_stream_gets_it_when_it_has_finished)
-{
-    shpool_stream a;
-    shpool_stream b;
-    void *ptr;
+/* Blocks of 20 MiB on two streams: a0 and a1 on the first, b on the second. */
+#define TWO_STREAMS "a0=20M@1 a1=20M@1 b=24M@2 "
 
-    begin("bins");
-    a = stable_stream();
-    b = stable_stream();
-    ptr = get(allocator, 20 * MIB, a);
-    fake_work(a, ptr, 20 * MIB);
-    put(allocator, ptr, a);
-    assert_int_equal(0, fake_calls(FAKE_CALL_event_record)); /* lazy */
-    fake_finish_all();
-    fake_forget_calls();
-    assert_ptr_equal(ptr, get(allocator, 20 * MIB, b));
-    fake_work(b, ptr, 20 * MIB);
-    assert_int_equal(1, fake_calls(FAKE_CALL_stream_query));
-    assert_int_equal(0, fake_calls(FAKE_CALL_event_record));
-    assert_int_equal(0, fake_calls(FAKE_CALL_stream_wait));
-    assert_int_equal(1, stats_of(allocator).hits_done);
-    put(allocator, ptr, b);
-    end();
-}
-
-/* The stream that gave a block is asked first for the next one, which must have finished, too. */
-TEST_ON_BOTH(test_the_next_block_of_another_stream)
-{
-    shpool_stream a;
-    shpool_stream b;
-    void *ptr;
-    void *other;
-
-    begin("bins");
-    a = stable_stream();
-    b = stable_stream();
-    ptr = get(allocator, 20 * MIB, a);
-    for (unsigned i = 0; i < 3; i++) {
-        fake_work(a, ptr, 20 * MIB);
-        put(allocator, ptr, a);
-        fake_finish_all();
-        fake_forget_calls();
-        assert_ptr_equal(ptr, get(allocator, 20 * MIB, b));
-        assert_int_equal(1, fake_calls(FAKE_CALL_stream_query));
-        assert_int_equal(1 + i, stats_of(allocator).hits_done);
-        assert_int_equal(20 * MIB, live_bytes(allocator));
-        assert_ok(shpool_device_check(allocator));
-    }
-    fake_work(a, ptr, 20 * MIB); /* which has no end now */
-    put(allocator, ptr, a);
-    other = get(allocator, 20 * MIB, b);
-    fake_work(b, other, 20 * MIB);
-    assert_ptr_not_equal(ptr, other);
-    assert_int_equal(2, stats_of(allocator).misses);
-    put(allocator, other, a); /* b frees nothing: a would be asked again */
-    fake_finish_all();
-    assert_non_null(get(allocator, 20 * MIB, b));
-    assert_ok(shpool_device_set(allocator, "reuse", "same"));
-    assert_non_null(get(allocator, 20 * MIB, b));
-    assert_int_equal(3, stats_of(allocator).misses);
-    end();
-}
-
-/* A stream with two blocks, the second one of 20 MiB, and one with a block of its own. */
-typedef struct scene {
-    shpool_stream a;
-    shpool_stream b;
-    void *ptr[2];
-    void *own;
-} scene;
-
-static scene begin_scene(const char *spec, size_t bytes, size_t own_bytes)
-{
-    scene s;
-
-    begin(spec);
-    s.a = stable_stream();
-    s.b = stable_stream();
-    s.ptr[0] = get(allocator, bytes, s.a);
-    s.ptr[1] = get(allocator, 20 * MIB, s.a);
-    s.own = get(allocator, own_bytes, s.b);
-    return s;
-}
-
-/* a gives its first block, which b's request of as many bytes gets at once. */
-static void give_first(const scene *s, size_t bytes)
-{
-    put(allocator, s->ptr[0], s->a);
-    assert_ptr_equal(s->ptr[0], get(allocator, bytes, s->b));
-}
-
-/* A stream is not asked first after a request that it did not serve: the requesting stream's own
- * block, which a third one was using, comes before. */
-TEST_ON_BOTH(test_a_stream_that_had_nothing_is_not_asked_first)
-{
-    scene s = begin_scene("bins:reuse=done", 20 * MIB, 20 * MIB);
-    shpool_stream user = stable_stream();
-
-    assert_ok(shpool_device_record_stream(allocator, s.own, user));
-    fake_work(user, s.own, 4096);
-    put(allocator, s.own, s.b);
-    give_first(&s, 20 * MIB);
-    fake_work(s.a, s.ptr[1], 4096);
-    put(allocator, s.ptr[1], s.a);
-    assert_non_null(get(allocator, 20 * MIB, s.b)); /* new memory */
-    fake_finish_all();
-    assert_ptr_equal(s.own, get(allocator, 20 * MIB, s.b));
-    end();
-}
-
-/* Its own memory still comes first, when another stream has just given some. */
-TEST_ON_BOTH(test_own_memory_comes_before_another_stream_s)
-{
-    scene s = begin_scene("bins", 20 * MIB, 24 * MIB);
-
-    give_first(&s, 20 * MIB);
-    put(allocator, s.ptr[1], s.a);
-    put(allocator, s.own, s.b);
-    assert_ptr_equal(s.own, get(allocator, 20 * MIB, s.b));
-    put(allocator, s.own, s.b);
-    put(allocator, s.ptr[0], s.b);
-    end();
-
-    s = begin_scene("bins", 40 * MIB, 24 * MIB); /* and also for a request of another size */
-    put(allocator, s.ptr[0], s.a);
-    put(allocator, s.ptr[1], s.a);
-    put(allocator, s.own, s.b);
-    assert_ptr_equal(s.ptr[0], get(allocator, 40 * MIB, s.b));
-    assert_ptr_equal(s.own, get(allocator, 20 * MIB, s.b));
-    put(allocator, s.own, s.b);
-    put(allocator, s.ptr[0], s.b);
-    end();
-}
-
-/* The same for a block that a third stream has used. */
-TEST_ON_BOTH(test_a_used_block_of_its_own_comes_first)
-{
-    scene s = begin_scene("bins", 20 * MIB, 24 * MIB);
-
-    assert_ok(shpool_device_record_stream(allocator, s.own, stable_stream()));
-    give_first(&s, 20 * MIB);
-    put(allocator, s.ptr[1], s.a);
-    put(allocator, s.own, s.b);
-    fake_finish_all();
-    assert_ptr_equal(s.own, get(allocator, 20 * MIB, s.b));
-    end();
-}
-
-TEST_ON_BOTH(test_new_memory_comes_before_a_wait_and_a_wait_before_failure)
-{
-    shpool_stream a;
-    shpool_stream b;
-    void *ptr;
-    void *other;
-
-    begin("bins");
-    a = stable_stream();
-    b = stable_stream();
-    ptr = get(allocator, 20 * MIB, a);
-    fake_work(a, ptr, 20 * MIB);
-    put(allocator, ptr, a);
-    other = get(allocator, 20 * MIB, b); /* a is not done */
-    assert_ptr_not_equal(ptr, other);
-    fake_limit(0, 40 * MIB);
-    put(allocator, other, b);
-    assert_ptr_equal(other, get(allocator, 20 * MIB, b));
-    fake_forget_calls();
-    assert_ptr_equal(ptr, get(allocator, 20 * MIB, b));
-    assert_int_equal(1, fake_calls(FAKE_CALL_stream_wait));
-    assert_int_equal(0, fake_calls(FAKE_CALL_memory_free));
-    assert_int_equal(1, stats_of(allocator).hits_wait);
-    fake_work(b, ptr, 20 * MIB); /* a missing wait is a violation */
-    put(allocator, ptr, b);
-    put(allocator, other, b);
-    end();
-}
-
-TEST_ON_BOTH(test_soft_makes_streams_wait_earlier)
-{
-    shpool_stream a;
-    shpool_stream b;
-    void *ptr;
-
-    begin("bins:soft=24M");
-    a = stable_stream();
-    b = stable_stream();
-    ptr = get(allocator, 20 * MIB, a);
-    fake_work(a, ptr, 20 * MIB);
-    put(allocator, ptr, a);
-    assert_ptr_equal(ptr, get(allocator, 20 * MIB, b));
-    fake_work(b, ptr, 20 * MIB);
-    put(allocator, ptr, b);
-    end();
-}
-
-TEST_ON_BOTH(test_reuse_same_never_shares)
-{
-    shpool_stream b;
-    void *ptr;
-
-    begin("bins:reuse=same");
-    b = stable_stream();
-    ptr = get(allocator, 20 * MIB, NULL);
-    put(allocator, ptr, NULL);
-    fake_finish_all();
-    assert_ptr_not_equal(ptr, get(allocator, 20 * MIB, b));
-    end();
-}
-
-TEST_ON_BOTH(test_named_streams_are_waited_for)
-{
-    shpool_stream a;
-    shpool_stream b;
-    void *ptr;
-    void *other;
-
-    begin("bins");
-    a = stable_stream();
-    b = stable_stream();
-    ptr = get(allocator, 20 * MIB, a);
-    fake_work(b, ptr, 20 * MIB);
-    assert_ok(shpool_device_record_stream(allocator, ptr, b));
-    assert_ok(shpool_device_record_stream(allocator, ptr, b));
-    put(allocator, ptr, a);
-    assert_true(stats_of(allocator).pending_bytes >= 20 * MIB);
-    other = get(allocator, 20 * MIB, a);
-    assert_ptr_not_equal(ptr, other);
-    fake_finish(b);
-    assert_ptr_equal(ptr, get(allocator, 20 * MIB, a));
-    fake_work(a, ptr, 20 * MIB);
-    put(allocator, ptr, a);
-    put(allocator, other, a);
-    end();
-}
-
-TEST_ON_BOTH(test_a_named_stream_may_be_retired_before_the_free)
-{
-    shpool_stream a;
-    shpool_stream b;
-    void *ptr;
-
-    begin("bins");
-    a = stable_stream();
-    b = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    ptr = get(allocator, 20 * MIB, a);
-    fake_work(b, ptr, 20 * MIB);
-    assert_ok(shpool_device_record_stream(allocator, ptr, b));
-    assert_ok(shpool_device_stream_retire(allocator, b));
-    fake_stream_destroy(b);
-    put(allocator, ptr, a);
-    assert_ptr_not_equal(ptr, get(allocator, 20 * MIB, a)); /* b has not finished */
-    fake_finish_all();
-    assert_ptr_equal(ptr, get(allocator, 20 * MIB, a));
-    fake_work(a, ptr, 20 * MIB);
-    end();
-}
-
-TEST_ON_BOTH(test_a_new_stream_with_an_old_handle_is_another_stream)
-{
-    shpool_stream a;
-    shpool_stream b;
-    void *ptr;
-
-    begin("bins");
-    a = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    ptr = get(allocator, 20 * MIB, a);
-    fake_work(a, ptr, 20 * MIB);
-    put(allocator, ptr, a);
-    fake_stream_destroy(a); /* without a word */
-    b = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    assert_ptr_equal(a, b);
-    assert_ptr_not_equal(ptr, get(allocator, 20 * MIB, b));
-    fake_limit(0, 40 * MIB);
-    ptr = get(allocator, 20 * MIB, b); /* the last resort: the host waits */
-    assert_true(fake_calls(FAKE_CALL_memory_free) + fake_calls(FAKE_CALL_host_free) > 0);
-    fake_work(b, ptr, 20 * MIB);
-    end();
-}
-
-static shpool_stream destroy_and_create(shpool_stream old)
-{
-    fake_stream_destroy(old); /* without a word */
-    assert_ptr_equal(old, fake_stream(0, CU_STREAM_NON_BLOCKING));
-    return old;
-}
-
-/* A free does not ask which stream it is for, unless it records an event: one of the new stream
- * says nothing about the old one's work. */
-TEST_ON_BOTH(test_a_free_on_a_new_stream_records_nothing_for_the_old_one)
-{
-    shpool_stream old;
-    shpool_stream s;
-    void *used;
-    void *ptr;
-
-    begin("bins");
-    old = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    used = get(allocator, 20 * MIB, old);
-    fake_work(old, used, 20 * MIB);
-    put(allocator, used, old);
-    s = stable_stream();
-    ptr = get(allocator, 20 * MIB, s); /* it would rather have had the other block */
-    assert_ptr_not_equal(used, ptr);
-    old = destroy_and_create(old);
-    put(allocator, ptr, old);
-    fake_finish(old);
-    ptr = get(allocator, 20 * MIB, s);
-    fake_work(s, ptr, 20 * MIB);
-    end();
-}
-
-/* A stream that was first seen while it captured has no number yet: the next free finds it. */
-TEST_ON_BOTH(test_a_free_on_a_stream_that_captured_asks_for_its_number)
-{
-    shpool_stream s;
-    void *ptr;
-
-    begin("bins");
-    s = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    assert_ok(shpool_device_capture_begin(allocator, 1, 1));
-    fake_capture_begin(s);
-    put(allocator, get(allocator, 5000, s), s);
-    (void)fake_capture_end(s);
-    assert_ok(shpool_device_capture_end(allocator, 1, 1));
-    ptr = get(allocator, 20 * MIB, NULL);
-    fake_work(s, ptr, 20 * MIB);
-    put(allocator, ptr, s);
-    s = destroy_and_create(s);
-    ptr = get(allocator, 20 * MIB, s);
-    fake_work(s, ptr, 20 * MIB);
-    assert_ok(shpool_device_capture_release(allocator, 1, 1));
-    end();
-}
-
-TEST_ON_BOTH(test_a_throw_away_stream_strands_nothing)
-{
-    begin("bins");
-    for (int i = 0; i < 200; i++) { /* 4,000 MiB on a device of 1,024 */
-        shpool_stream s = fake_stream(0, CU_STREAM_NON_BLOCKING);
-        void *ptr = get(allocator, 20 * MIB, s);
-
-        fake_work(s, ptr, 20 * MIB);
-        put(allocator, ptr, s);
-        assert_ok(shpool_device_stream_retire(allocator, s));
-        fake_stream_destroy(s);
-        fake_finish_all();
-    }
-    assert_true(stats_of(allocator).driver_bytes_peak <= 40 * MIB);
-    end();
-}
+static const scene who_gets_what_was_freed[] = {
+    { "another stream gets it when it has finished", "bins",
+      "a=20M@1 x=20M@2 use:a@1 free:a@1 event_record=0 done forget b=20M@2 b==a use:b@2 "
+      "stream_query=1 event_record=0 stream_wait=0 hits_done=1 free:b@2" },
+    /* The stream that gave a block is asked first for the next one, which must have finished,
+     * too.  At last its work has no end: there is new memory.  b frees nothing: a would be
+     * asked again. */
+    { "the next block of another stream", "bins",
+      "a=20M@1 x=100@2 use:a@1 free:a@1 done forget b=20M@2 b==a stream_query=1 hits_done=1 "
+      "use:a@1 free:a@1 done forget b=20M@2 b==a stream_query=1 hits_done=2 "
+      "use:a@1 free:a@1 done forget b=20M@2 b==a stream_query=1 hits_done=3 check "
+      "use:a@1 free:a@1 c=20M@2 use:c@2 c!=a misses=3 free:c@1 done d=20M@2 set:reuse=same "
+      "e=20M@2 misses=4" },
+    /* A stream is not asked first after a request that it did not serve: the requesting
+     * stream's own block, which a third one was using, comes before. */
+    { "a stream that had nothing is not asked first", "bins:reuse=done",
+      "a0=20M@1 a1=20M@1 b=20M@2 name:b@3 use:b@3 free:b@2 free:a0@1 c=20M@2 c==a0 use:a1@1 "
+      "free:a1@1 d=20M@2 done e=20M@2 e==b" },
+    { "own memory comes before another stream's", "bins",
+      TWO_STREAMS "free:a0@1 c=20M@2 c==a0 free:a1@1 free:b@2 d=20M@2 d==b free:d@2 free:c@2" },
+    { "and also for a request of another size", "bins",
+      "a0=40M@1 a1=20M@1 b=24M@2 free:a0@1 free:a1@1 free:b@2 c=40M@2 c==a0 d=20M@2 d==b" },
+    { "a used block of its own comes first", "bins",
+      TWO_STREAMS "name:b@3 free:a0@1 c=20M@2 c==a0 free:a1@1 free:b@2 done d=20M@2 d==b" },
+    /* a missing wait is a violation */
+    { "new memory comes before a wait, and a wait before failure", "bins",
+      "a=20M@1 use:a@1 free:a@1 b=20M@2 b!=a limit:40M free:b@2 c=20M@2 c==b forget d=20M@2 "
+      "d==a stream_wait=1 memory_free=0 hits_wait=1 use:d@2 free:d@2 free:c@2" },
+    { "soft makes streams wait earlier", "bins:soft=24M",
+      "a=20M@1 use:a@1 free:a@1 b=20M@2 b==a use:b@2 free:b@2" },
+    { "reuse=same never shares", "bins:reuse=same", "a=20M@0 free:a@0 done b=20M@1 b!=a" },
+    { "named streams are waited for", "bins",
+      "a=20M@1 use:a@2 name:a@2 name:a@2 free:a@1 pending_bytes>=20M b=20M@1 b!=a done:2 "
+      "c=20M@1 c==a use:c@1 free:c@1 free:b@1" },
+    { "a named stream may be retired before the free", "bins",
+      "a=20M@1 use:a@6 name:a@6 retire:6 destroy:6 free:a@1 b=20M@1 b!=a done c=20M@1 c==a "
+      "use:c@1" },
+    /* destroyed without a word; at last the host waits */
+    { "a new stream with an old handle is another stream", "bins",
+      "a=20M@6 use:a@6 free:a@6 destroy:6 b=20M@6 b!=a limit:40M forget c=20M@6 use:c@6 "
+      "d?memory_free>=1 v?host_free>=1" },
+    /* A free does not ask which stream it is for, unless it records an event: one of the new
+     * stream says nothing about the old one's work.  The stable one wants its block. */
+    { "a free on a new stream records nothing for the old one", "bins",
+      "a=20M@6 use:a@6 free:a@6 b=20M@1 b!=a destroy:6 free:b@6 done:6 c=20M@1 use:c@1" },
+    /* A stream that was first seen while it captured has no number yet: the next free finds
+     * it. */
+    { "a free on a stream that captured asks for its number", "bins",
+      "pool:1 capture:6 pair:5000@6 captured:6 unpool:1 a=20M@0 use:a@6 free:a@6 destroy:6 "
+      "b=20M@6 use:b@6 release:1" },
+    { "a throw-away stream strands nothing", "bins", /* 4,000 MiB on a device of 1,024 */
+      "100*{ a=20M@6 use:a@6 free:a@6 retire:6 destroy:6 done } driver_bytes_peak<=40M "
+      "100*{ a=20M@6 use:a@6 free:a@6 retire:6 destroy:6 done } driver_bytes_peak<=40M" },
+};
+SCENES_ON_BOTH(who_gets_what_was_freed)
 
 TEST_ON_BOTH(test_devices_keep_apart_and_the_caller_s_stays_current)
 {
     shpool_device_allocator *second;
-    void *here;
     void *there;
 
     begin("bins");
     fake_set_current(1);
     open_kind("bins", 1, &second);
-    here = get(allocator, 3 * MIB, NULL); /* device 0, while 1 is current: D10 */
+    play("a=3M@0"); /* device 0, while 1 is current: D10 */
     there = get(second, 3 * MIB, NULL);
     assert_int_equal(1, fake_current());
     fake_work(NULL, there, 3 * MIB);
@@ -511,10 +160,9 @@ TEST_ON_BOTH(test_devices_keep_apart_and_the_caller_s_stays_current)
     put(second, there, NULL);
     assert_ok(shpool_device_trim(second, 0));
     assert_int_equal(-1, fake_current());
-    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(second, here, NULL));
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(second, block("a"), NULL));
     fake_set_current(0);
-    fake_work(NULL, here, 3 * MIB);
-    put(allocator, here, NULL);
+    play("use:a@0 free:a@0");
     shpool_device_allocator_unref(second);
     end();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* No call ends a capture: each is tried as the first of its kind while a stream captures, for that
  * stream and for others.  The fake driver says what would have ended it. */
-#include "base_trial.h"
+#include "scene.h"
 #include "capture_calls.h"
 
 #include <stdlib.h>

@@ -80,33 +80,6 @@ UNIT_TEST_WITH(test_no_device, start, stop)
     assert_int_equal(0, count);
 }
 
-/* Every call fails in turn, and the call after it succeeds.  One attribute may be missing. */
-UNIT_TEST_WITH(test_every_failing_call_is_reported, start, stop)
-{
-    unsigned long n;
-
-    for (n = 1;; n++) {
-        shpool_status status;
-
-        fake_fail(n, CU_ERROR_DEINITIALIZED);
-        status = shpool_driver_devices(devices, 1, &count, &version);
-        if (!fake_failed()) {
-            assert_int_equal(SHPOOL_OK, status);
-            break;
-        }
-        if (status == SHPOOL_OK) {
-            assert_int_equal(0, devices[0].shared_reserved);
-        } else {
-            assert_int_equal(SHPOOL_ERR_CUDA, status);
-            assert_detail("of the CUDA driver failed with result 4: fake error");
-            assert_int_equal(0, count);
-        }
-        fake_fail(0, CU_SUCCESS);
-        assert_ok(shpool_driver_devices(devices, 1, &count, &version));
-    }
-    assert_true(n > 10);
-}
-
 UNIT_TEST_WITH(test_a_driver_that_cannot_begin, start, stop)
 {
     fake_fail(1, CU_ERROR_NO_DEVICE);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The end of a process, and children of fork(): no call of the driver is made there. */
-#include "base_trial.h"
+/* The end of a process: no call of the driver is made there (of a child: test_fork). */
+#include "scene.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -71,7 +71,7 @@ static void leave_it_all(void)
     assert_ok(shpool_buffer_create(context, SHPOOL_TYPE_I32, 1000, &buffer));
     (void)shpool_torch_malloc(20 << 20, 0, NULL);
     (void)get(allocator, 3 * MIB, NULL);
-    put(allocator, get(allocator, 20 * MIB, stable_stream()), NULL);
+    put(allocator, get(allocator, 20 * MIB, stream_of('1')), NULL);
     assert_ok(shpool_device_capture_begin(allocator, 1, 1));
     assert_int_equal(0, sem_init(&stays, 0, 0));
     assert_int_equal(0, pthread_create(&thread, NULL, stay, NULL));
@@ -84,59 +84,4 @@ static void leave_it_all(void)
 TEST_ON_BOTH(test_the_end_makes_no_call)
 {
     assert_int_equal(RIGHT, exit_of(leave_it_all));
-}
-
-/* ---- fork ---- */
-
-static shpool_context *parents_context;
-static shpool_buffer *parents_buffer;
-static void *parents_memory;
-
-/* Each call of the child either has nothing to do, or is refused; none may wait for a lock that a
- * thread of the parent had, and none may reach the driver. */
-static void use_in_child(void)
-{
-    shpool_device_allocator *other;
-    shpool_device_stats stats;
-    shpool_context *context;
-    void *ptr = NULL;
-    size_t bytes;
-    int right = 1;
-
-    fake_forget_calls();
-    right &= (shpool_device_malloc(allocator, 1000, NULL, &ptr) == SHPOOL_ERR_CUDA);
-    right &= (ptr == NULL) && (shpool_torch_malloc(1000, 0, NULL) == NULL);
-    right &= (shpool_device_free(allocator, parents_memory, NULL) == SHPOOL_OK);
-    right &= (shpool_device_trim(allocator, 0) == SHPOOL_ERR_CUDA);
-    right &= (shpool_device_set(allocator, "capacity", "0") == SHPOOL_ERR_CUDA);
-    right &= (shpool_device_check(allocator) == SHPOOL_ERR_CUDA);
-    right &= (shpool_device_reset_peak(allocator) == SHPOOL_ERR_CUDA);
-    right &= (shpool_device_on_oom(allocator, NULL, NULL) == SHPOOL_ERR_CUDA);
-    right &= (shpool_device_get_stats(allocator, &stats) == SHPOOL_ERR_CUDA);
-    right &= (shpool_device_base(allocator, parents_memory, &ptr, &bytes) == SHPOOL_ERR_CUDA);
-    right &= (shpool_device_record_stream(allocator, parents_memory, NULL) == SHPOOL_ERR_CUDA);
-    right &= (shpool_device_capture_begin(allocator, 1, 1) == SHPOOL_ERR_CUDA);
-    right &= (shpool_device_allocator_open("bins", 0, &other) == SHPOOL_ERR_CUDA);
-    right &= (shpool_context_create(NULL, &context) == SHPOOL_ERR_CUDA);
-    right &= (shpool_context_activate(parents_context) == SHPOOL_ERR_CUDA);
-    right &= (shpool_context_sync(parents_context) == SHPOOL_ERR_CUDA);
-    right &= (shpool_timer_start(parents_context) == SHPOOL_ERR_CUDA);
-    right &= (shpool_buffer_from_host(parents_buffer, 0, 1, &right) == SHPOOL_ERR_CUDA);
-    shpool_buffer_unref(parents_buffer);
-    shpool_context_unref(parents_context);
-    shpool_device_allocator_unref(allocator);
-    _exit((right && (fake_all_calls() == 0)) ? RIGHT : 1);
-}
-
-TEST_ON_BOTH(test_a_child_makes_no_call)
-{
-    begin("stats|bins");
-    parents_memory = get(allocator, 1000, NULL);
-    assert_ok(shpool_context_create(NULL, &parents_context));
-    assert_ok(shpool_buffer_create(parents_context, SHPOOL_TYPE_I32, 100, &parents_buffer));
-    assert_int_equal(RIGHT, exit_of(use_in_child));
-    shpool_buffer_unref(parents_buffer);
-    shpool_context_unref(parents_context);
-    put(allocator, parents_memory, NULL);
-    end();
 }

@@ -3,7 +3,7 @@
  * fork() while other threads are in the library: a lock that one of them holds stays locked in the
  * child forever.  A child that waits for it is ended by an alarm, and counted.
  */
-#include "base_trial.h"
+#include "scene.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -26,6 +26,7 @@
 
 static atomic_int busy;               /* relaxed: it ends loops */
 static shpool_buffer *parents_buffer; /* large enough for a kernel to fill it */
+static shpool_context *parents_context;
 static const int32_t first = 1;
 static const int32_t step = 2;
 
@@ -105,7 +106,9 @@ static void *keep_devices_busy(void *arg)
 
 /* ---- a child ---- */
 
-/* No call here allocates: AddressSanitizer's malloc does not survive a fork.  1: all was right. */
+/* Each call either has nothing to do, or is refused; none may wait for a lock that a thread of the
+ * parent had, and none may reach the driver.  None allocates: AddressSanitizer's malloc does not
+ * survive a fork.  1: all was right. */
 static int use_in_child(void)
 {
     static const shpool_digest key = { { 8 } };
@@ -115,10 +118,12 @@ static int use_in_child(void)
     shpool_device_stats stats;
     shpool_context *context;
     shpool_pool pool;
+    void *const memory = block("a");
     void *ptr = NULL;
     size_t bytes;
     int right = 1;
 
+    fake_forget_calls();
     right &= (shpool_plan("no_such_allocator", &want, &pool) == SHPOOL_ERR_NOT_FOUND);
     right &= (strstr(shpool_last_error(), "no_such_allocator") != NULL);
     right &= (shpool_plan(NULL, &want, &pool) == SHPOOL_OK);
@@ -126,13 +131,29 @@ static int use_in_child(void)
     right &= !shpool_memory_get(&key, &ptr, &bytes);
     shpool_set_message_handler(NULL, NULL);
     right &= (shpool_device_malloc(allocator, 1000, NULL, &ptr) == SHPOOL_ERR_CUDA);
-    right &= (shpool_device_get_stats(allocator, &stats) == SHPOOL_ERR_CUDA);
+    right &= (ptr == NULL) && (shpool_torch_malloc(1000, 0, NULL) == NULL);
+    right &= (shpool_device_free(allocator, memory, NULL) == SHPOOL_OK);
     right &= (shpool_device_trim(allocator, 0) == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_set(allocator, "capacity", "0") == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_check(allocator) == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_reset_peak(allocator) == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_on_oom(allocator, NULL, NULL) == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_get_stats(allocator, &stats) == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_base(allocator, memory, &ptr, &bytes) == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_record_stream(allocator, memory, NULL) == SHPOOL_ERR_CUDA);
+    right &= (shpool_device_capture_begin(allocator, 1, 1) == SHPOOL_ERR_CUDA);
     right &= (shpool_device_allocator_open("bins", 0, &other) == SHPOOL_ERR_CUDA);
     right &= (shpool_context_standard(0, &context) == SHPOOL_ERR_CUDA);
+    right &= (shpool_context_create(NULL, &context) == SHPOOL_ERR_CUDA);
+    right &= (shpool_context_activate(parents_context) == SHPOOL_ERR_CUDA);
+    right &= (shpool_context_sync(parents_context) == SHPOOL_ERR_CUDA);
+    right &= (shpool_timer_start(parents_context) == SHPOOL_ERR_CUDA);
+    right &= (shpool_buffer_from_host(parents_buffer, 0, 1, &right) == SHPOOL_ERR_CUDA);
     right &= !shpool_kernels_have(parents_buffer, SHPOOL_KERNEL_ASCENDING); /* its lock */
+    shpool_buffer_unref(parents_buffer);
+    shpool_context_unref(parents_context);
     shpool_device_allocator_unref(allocator);
-    return right;
+    return right && (fake_all_calls() == 0);
 }
 
 static unsigned hung;
@@ -153,17 +174,17 @@ static void fork_once(int (*child)(void))
     assert_true(WIFSIGNALED(status) || (WEXITSTATUS(status) == 0));
 }
 
-UNIT_TEST(test_children_find_every_lock_free)
+static void fork_often(const char *spec, unsigned forks)
 {
     const shpool_config want = { .block_threads = 32, .payload_bytes = 1024 };
-    const unsigned forks = (getenv("LIBSHPOOL_TEST_LONG") != NULL) ? FORKS_LONG : FORKS;
-    shpool_context *context;
     shpool_pool pool;
     pthread_t threads[3];
 
-    begin("bins");
-    assert_ok(shpool_context_create(NULL, &context));
-    assert_ok(shpool_buffer_create(context, SHPOOL_TYPE_I32, 1 << 15, &parents_buffer));
+    begin(spec);
+    play("a=1000@0");
+    hung = 0;
+    assert_ok(shpool_context_create(NULL, &parents_context));
+    assert_ok(shpool_buffer_create(parents_context, SHPOOL_TYPE_I32, 1 << 15, &parents_buffer));
     /* from now on there is room for details, and plugins have been looked for: in a child both
      * would allocate */
     assert_int_equal(shpool_plan("nothing", &want, &pool), SHPOOL_ERR_NOT_FOUND);
@@ -181,9 +202,18 @@ UNIT_TEST(test_children_find_every_lock_free)
     shpool_set_message_handler(NULL, NULL);
     shpool_memory_clear();
     shpool_buffer_unref(parents_buffer);
-    shpool_context_unref(context);
+    shpool_context_unref(parents_context);
+    play("free:a@0");
     end();
     assert_int_equal(hung, 0);
+}
+
+UNIT_TEST(test_children_find_every_lock_free)
+{
+    const unsigned forks = (getenv("LIBSHPOOL_TEST_LONG") != NULL) ? FORKS_LONG : FORKS;
+
+    fork_often("bins", forks);
+    fork_often("stats|bins:memory=driver", 20); /* the calls, not the locks */
 }
 
 /* ---- while the driver is loaded ---- */

@@ -1,262 +1,108 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Captured graphs: their memory serves no other requests during their lifetime. */
-#include "base_trial.h"
+#include "scene.h"
 #include "graph_ways.h"
 
 #include <pthread.h>
 
-static shpool_stream stream; /* that captures */
+/* A capture in pool 7 that uses 3 MiB as a, and frees them again. */
+#define GRAPH "pool:7 capture:6 a=3M@6 use:a@6 free:a@6 captured:6 unpool:7 "
 
-static void begin_with(const char *spec, unsigned flags)
+static const scene memory_of_captures[] = {
+    /* Others work while it is launched.  A violation, if trim returned the memory. */
+    { "a graph's memory serves nobody else", "bins",
+      GRAPH "b=3M@6 b!=a 10*{ c=3M@0 use:c@0 launch:6 free:c@0 } trim:0 launch:6 done free:b@6 "
+      "trim:0 driver_bytes>=1 release:7 driver_bytes=0 release:7!NOT_FOUND" },
+    { "memory that a graph leaves live stays until it is freed", "bins",
+      "pool:1 capture:6 a=5000@6 captured:6 unpool:1 release:1 use:a@0 check free:a@0 "
+      "pending_bytes=5120 done trim:0 driver_bytes=0 free:a@0!INVALID" },
+    { "graphs of one pool share memory", "bins", /* the other one holds it */
+      GRAPH "pool:7 capture:6 b=3M@6 b==a free:b@6 captured:6 unpool:7 release:7 "
+      "driver_bytes>=1 release:7 driver_bytes=0" },
+    /* asked in captures only; at last new memory during a capture */
+    { "streams that do not capture are not affected", "bins",
+      "w=3M@1 free:w@1 forget pair:3M@1 stream_capturing=0 pool:1 capture:6 a=3M@6 b=3M@1 b==w "
+      "free:b@1 free:a@6 c=30M@1 captured:6 unpool:1" },
+    /* A stream has got memory of another one, whose next block is in use, with an event, which
+     * the third one's request makes: during a capture the driver is not asked about that event
+     * in a mode that would end the capture. */
+    { "a stream that gave memory is not asked during a capture", "bins",
+      "a=20M@1 x=100@2 free:a@1 done b=20M@2 b==a a=20M@1 use:a@1 free:a@1 c=40M@3 "
+      "event_record>=1 pool:7 capture:6 d=20M@2 use:d@2 captured:6 unpool:7" },
+    /* The legacy stream is ordered with blocking ones: an event that is recorded there, a
+     * question or a wait ends their captures.  d may not wait for the other stream; from e on
+     * it is asked again. */
+    { "the legacy stream is left alone while a blocking one captures", "bins:soft=8M",
+      "a=3M@0 x=100@1 use:a@0 free:a@0 pool:1 capture:8 y=1000@8 b=3M@1 b!=a use:b@1 free:b@1 "
+      "c=3M@1 name:c@0 free:c@1 d=6M@0 free:d@0 captured:8 unpool:1 e=3M@1 use:e@1" },
+    { "a stream that captured may be destroyed before the end", "bins",
+      "pool:1 capture:6 pair:1000@6 captured:6 retire:6 destroy:6 a=1024M@0!NO_MEMORY "
+      "unpool:1" },
+    { "a capture gets what is idle", "bins",
+      "a0-3=250M@0 free:a0-3@0 pool:1 capture:6 b=600M@6 use:b@6 free:b@6 captured:6 unpool:1 "
+      "v?driver_bytes=1000M d?driver_bytes=850M release:1" },
+    /* Queries about a stream that was retired before it had finished also wait. */
+    { "a retired stream is not asked about during a capture", "bins",
+      "b=5000@6 use:b@6 free:b@6 retire:6 pool:1 capture:7 pair:3M@7 captured:7 unpool:1 "
+      "release:1" },
+    { "wrong pools are refused", "bins",
+      "unpool:4!NOT_FOUND pool:4 pool:4!INVALID unpool:4 unpool:4!NOT_FOUND" },
+    { "a base without pools", "simple", "pool:4!UNSUPPORTED" },
+    /* New memory for a capture without a pool. */
+    { "bins", "bins", "capture:6 a=3M@6!CAPTURE 'shpool_device_capture_begin()' pair:3M@0 "
+      "captured:6 pair:3M@6" },
+    { "stable", "bins:stable=1", "capture:6 a=3M@6!CAPTURE 'shpool_device_capture_begin()' "
+      "pair:3M@0 captured:6 pair:3M@6" },
+    { "buckets", "buckets",
+      "capture:6 a=3M@6!CAPTURE 'use bins or async' pair:3M@0 captured:6 pair:3M@6" },
+    { "simple", "simple",
+      "capture:6 a=3M@6!CAPTURE 'use bins or async' pair:3M@0 captured:6 pair:3M@6" },
+};
+SCENES_ON_BOTH(memory_of_captures)
+
+TEST_ON_BOTH(test_a_pool_without_a_name_is_refused)
 {
-    begin(spec);
-    stream = fake_stream(0, flags);
-}
-
-TEST_ON_BOTH(test_a_graph_s_memory_serves_nobody_else)
-{
-    void *ptr;
-    void *other;
-    unsigned graph;
-
-    begin_with("bins", CU_STREAM_NON_BLOCKING);
-    graph = capture(stream, 7, &ptr);
-    other = get(allocator, 3 * MIB, stream);
-    assert_ptr_not_equal(ptr, other);
-    for (int i = 0; i < 10; i++) { /* others work while it is launched */
-        void *more = get(allocator, 3 * MIB, SHPOOL_STREAM_LEGACY);
-
-        fake_work(SHPOOL_STREAM_LEGACY, more, 3 * MIB);
-        fake_launch(graph, stream);
-        put(allocator, more, SHPOOL_STREAM_LEGACY);
-    }
-    assert_ok(shpool_device_trim(allocator, 0));
-    fake_launch(graph, stream); /* a violation if trim returned the memory */
-    fake_finish_all();
-    put(allocator, other, stream);
-    assert_ok(shpool_device_trim(allocator, 0));
-    assert_true(stats_of(allocator).driver_bytes > 0);
-    assert_ok(shpool_device_capture_release(allocator, 7, 1));
-    assert_int_equal(0, stats_of(allocator).driver_bytes);
-    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_capture_release(allocator, 7, 1));
+    begin("bins");
+    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_capture_begin(allocator, 0, 0));
     end();
 }
 
-TEST_ON_BOTH(test_memory_that_a_graph_leaves_live_stays_until_it_is_freed)
+static void *play_here(void *words)
 {
-    void *ptr;
-
-    begin_with("bins", CU_STREAM_NON_BLOCKING);
-    assert_ok(shpool_device_capture_begin(allocator, 1, 0));
-    fake_capture_begin(stream);
-    ptr = get(allocator, 5000, stream);
-    (void)fake_capture_end(stream);
-    assert_ok(shpool_device_capture_end(allocator, 1, 0));
-    assert_ok(shpool_device_capture_release(allocator, 1, 0));
-    fake_work(SHPOOL_STREAM_LEGACY, ptr, 5000);
-    assert_ok(shpool_device_check(allocator));
-    put(allocator, ptr, SHPOOL_STREAM_LEGACY);
-    assert_int_equal(5120, stats_of(allocator).pending_bytes);
-    fake_finish_all();
-    assert_ok(shpool_device_trim(allocator, 0));
-    assert_int_equal(0, stats_of(allocator).driver_bytes);
-    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(allocator, ptr, NULL));
-    end();
-}
-
-TEST_ON_BOTH(test_graphs_of_one_pool_share_memory)
-{
-    void *first;
-    void *second;
-
-    begin_with("bins", CU_STREAM_NON_BLOCKING);
-    (void)capture(stream, 3, &first);
-    (void)capture(stream, 3, &second);
-    assert_ptr_equal(first, second);
-    assert_ok(shpool_device_capture_release(allocator, 3, 1));
-    assert_true(stats_of(allocator).driver_bytes > 0); /* the other one holds it */
-    assert_ok(shpool_device_capture_release(allocator, 3, 1));
-    assert_int_equal(0, stats_of(allocator).driver_bytes);
-    end();
-}
-
-static void *open_pool(void *id)
-{
-    assert_ok(shpool_device_capture_begin(allocator, *(uint64_t *)id, 1));
+    fake_set_current(0);
+    play("%s", (const char *)words);
     return NULL;
 }
 
-static void open_pool_elsewhere(uint64_t id)
+/* Another thread's pools are its own. */
+static void play_elsewhere(const char *words)
 {
     pthread_t thread;
 
-    assert_int_equal(0, pthread_create(&thread, NULL, open_pool, &id));
+    assert_int_equal(0, pthread_create(&thread, NULL, play_here, (void *)(uintptr_t)words));
     pthread_join(thread, NULL);
 }
 
 /* Another capture, which has no pool, gets memory of the same one; then one more pool is open. */
 TEST_ON_BOTH(test_a_capture_stays_with_its_pool)
 {
-    shpool_stream other;
-    void *ptr;
-
-    begin_with("bins", CU_STREAM_NON_BLOCKING);
-    other = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    open_pool_elsewhere(1);
-    fake_capture_begin(stream);
-    fake_capture_begin(other);
-    ptr = get(allocator, 3 * MIB, stream);
-    put(allocator, ptr, stream);
-    put(allocator, get(allocator, 3 * MIB, other), other);
-    open_pool_elsewhere(2);
-    assert_ptr_equal(ptr, get(allocator, 3 * MIB, stream));
-    (void)fake_capture_end(other);
-    (void)fake_capture_end(stream);
+    begin("bins");
+    play_elsewhere("pool:1");
+    play("capture:6 capture:7 a=3M@6 free:a@6 pair:3M@7");
+    play_elsewhere("pool:2");
+    play("b=3M@6 b==a captured:7 captured:6");
     end();
 }
 
-TEST_ON_BOTH(test_streams_that_do_not_capture_are_not_affected)
+/* Two threads capture at once.  The thread that opened the first pool allocates for the second
+ * capture, whose memory is still there when the first pool is gone. */
+TEST_ON_BOTH(test_a_capture_keeps_to_its_pool_whichever_thread_allocates)
 {
-    shpool_stream plain;
-    void *warm;
-    void *ptr;
-
-    begin_with("bins", CU_STREAM_NON_BLOCKING);
-    plain = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    assert_ok(shpool_device_stream_stable(allocator, plain));
-    warm = get(allocator, 3 * MIB, plain);
-    put(allocator, warm, plain);
-    fake_forget_calls();
-    put(allocator, get(allocator, 3 * MIB, plain), plain);
-    assert_int_equal(0, fake_calls(FAKE_CALL_stream_capturing)); /* asked in captures only */
-    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
-    fake_capture_begin(stream);
-    ptr = get(allocator, 3 * MIB, stream);
-    assert_ptr_equal(warm, get(allocator, 3 * MIB, plain));
-    put(allocator, warm, plain);
-    put(allocator, ptr, stream);
-    assert_non_null(get(allocator, 30 * MIB, plain)); /* new memory during a capture */
-    (void)fake_capture_end(stream);
-    assert_ok(shpool_device_capture_end(allocator, 1, 2));
-    end();
-}
-
-/* A stream has got memory of another one, whose next block is in use, with an event: during a
- * capture the driver is not asked about that event in a mode that would end the capture. */
-TEST_ON_BOTH(test_a_stream_that_gave_memory_is_not_asked_during_a_capture)
-{
-    shpool_stream from;
-    shpool_stream to;
-    void *ptr;
-
-    begin_with("bins", CU_STREAM_NON_BLOCKING);
-    from = stable_stream();
-    to = stable_stream();
-    ptr = get(allocator, 20 * MIB, from);
-    put(allocator, ptr, from);
-    fake_finish_all();
-    assert_ptr_equal(ptr, get(allocator, 20 * MIB, to));
-    ptr = get(allocator, 20 * MIB, from);
-    fake_work(from, ptr, 4096);
-    put(allocator, ptr, from);
-    assert_non_null(get(allocator, 40 * MIB, stable_stream())); /* wants it, so it has an event */
-    assert_true(fake_calls(FAKE_CALL_event_record) > 0);
-    assert_ok(shpool_device_capture_begin(allocator, 7, 1));
-    fake_capture_begin(stream);
-    ptr = get(allocator, 20 * MIB, to);
-    fake_work(to, ptr, 4096);
-    assert_int_not_equal(0, fake_capture_end(stream));
-    assert_ok(shpool_device_capture_end(allocator, 7, 1));
-    end();
-}
-
-/* The legacy stream is ordered with blocking ones: an event that is recorded there, a question or a
- * wait ends their captures. */
-TEST_ON_BOTH(test_the_legacy_stream_is_left_alone_while_a_blocking_stream_captures)
-{
-    shpool_stream plain;
-    void *old;
-    void *ptr;
-
-    begin_with("bins:soft=8M", CU_STREAM_DEFAULT);
-    plain = stable_stream();
-    old = get(allocator, 3 * MIB, SHPOOL_STREAM_LEGACY);
-    fake_work(SHPOOL_STREAM_LEGACY, old, 3 * MIB);
-    put(allocator, old, SHPOOL_STREAM_LEGACY);
-    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
-    fake_capture_begin(stream);
-    (void)get(allocator, 1000, stream);
-    ptr = get(allocator, 3 * MIB, plain); /* must not reuse memory that the legacy stream freed */
-    assert_ptr_not_equal(old, ptr);
-    fake_work(plain, ptr, 3 * MIB);
-    put(allocator, ptr, plain);
-    ptr = get(allocator, 3 * MIB, plain);
-    assert_ok(shpool_device_record_stream(allocator, ptr, SHPOOL_STREAM_LEGACY));
-    put(allocator, ptr, plain);
-    ptr = get(allocator, 6 * MIB, SHPOOL_STREAM_LEGACY); /* may not wait for the other stream */
-    put(allocator, ptr, SHPOOL_STREAM_LEGACY);
-    (void)fake_capture_end(stream);
-    assert_ok(shpool_device_capture_end(allocator, 1, 2));
-    ptr = get(allocator, 3 * MIB, plain); /* from now on it is asked again */
-    fake_work(plain, ptr, 3 * MIB);
-    end();
-}
-
-TEST_ON_BOTH(test_a_stream_that_captured_may_be_destroyed_before_the_end)
-{
-    void *ptr;
-
-    begin_with("bins", CU_STREAM_NON_BLOCKING);
-    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
-    fake_capture_begin(stream);
-    put(allocator, get(allocator, 1000, stream), stream);
-    (void)fake_capture_end(stream);
-    assert_ok(shpool_device_stream_retire(allocator, stream));
-    fake_stream_destroy(stream);
-    assert_int_equal(SHPOOL_ERR_NO_MEMORY,
-                     shpool_device_malloc(allocator, 1024 * MIB, NULL, &ptr));
-    assert_ok(shpool_device_capture_end(allocator, 1, 2));
-    end();
-}
-
-/* Idle memory outside makes room for a graph's memory. */
-TEST_ON_BOTH(test_a_capture_gets_what_is_idle)
-{
-    void *ptr[4];
-
-    begin_with("bins", CU_STREAM_NON_BLOCKING);
-    for (int i = 0; i < 4; i++) {
-        ptr[i] = get(allocator, 250 * MIB, NULL);
-    }
-    for (int i = 0; i < 4; i++) {
-        put(allocator, ptr[i], NULL);
-    }
-    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
-    fake_capture_begin(stream);
-    ptr[0] = get(allocator, 600 * MIB, stream);
-    fake_work(stream, ptr[0], 1000);
-    put(allocator, ptr[0], stream);
-    (void)fake_capture_end(stream);
-    assert_ok(shpool_device_capture_end(allocator, 1, 2));
-    assert_int_equal((is_virtual() ? 1000 : 600 + 250) * MIB, stats_of(allocator).driver_bytes);
-    assert_ok(shpool_device_capture_release(allocator, 1, 2));
-    end();
-}
-
-/* Queries about a stream that was retired before it had finished also wait. */
-TEST_ON_BOTH(test_a_retired_stream_is_not_asked_about_during_a_capture)
-{
-    shpool_stream retired;
-    void *ptr;
-
-    begin_with("bins", CU_STREAM_NON_BLOCKING);
-    retired = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    ptr = get(allocator, 5000, retired);
-    fake_work(retired, ptr, 5000);
-    put(allocator, ptr, retired);
-    assert_ok(shpool_device_stream_retire(allocator, retired));
-    (void)capture(stream, 1, &ptr);
-    assert_ok(shpool_device_capture_release(allocator, 1, 1));
+    begin("bins");
+    play("pool:1 capture:6 pair:3M@6");
+    play_elsewhere("pool:2 capture:7 pair:3M@7");
+    play("a=3M@7 use:a@7 free:a@7 captured:6 captured:7 unpool:1 release:1 launch:7 done unpool:2 "
+         "release:2");
     end();
 }
 
@@ -264,9 +110,11 @@ TEST_ON_BOTH(test_a_retired_stream_is_not_asked_about_during_a_capture)
  * repeated. */
 TEST_ON_BOTH(test_a_question_that_fails_ends_no_capture)
 {
+    shpool_stream stream;
     int failed = 1;
 
-    begin_with("bins", CU_STREAM_NON_BLOCKING);
+    begin("bins");
+    stream = stream_of('6');
     for (unsigned long n = 1; failed; n++) {
         void *ptr = NULL;
         unsigned graph;
@@ -433,100 +281,13 @@ TEST_ON_BOTH(test_memory_of_a_graph_goes_to_streams_in_order_only)
     }
 }
 
-TEST_ON_BOTH(test_new_memory_for_a_capture_without_a_pool_is_refused)
-{
-    static const char *const specs[] = { "bins", "bins:stable=1", "buckets", "simple" };
-
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(specs); i++) {
-        void *ptr;
-
-        begin_with(specs[i], CU_STREAM_NON_BLOCKING);
-        fake_capture_begin(stream);
-        assert_int_equal(SHPOOL_ERR_CAPTURE,
-                         shpool_device_malloc(allocator, 3 * MIB, stream, &ptr));
-        assert_detail((i < 2) ? "shpool_device_capture_begin()" : "use bins or async");
-        put(allocator, get(allocator, 3 * MIB, NULL), NULL);
-        (void)fake_capture_end(stream);
-        put(allocator, get(allocator, 3 * MIB, stream), stream);
-        end();
-    }
-}
-
 /* The driver gives the memory of a graph to its later nodes. */
 UNIT_TEST(test_async_orders_streams_within_the_graph)
 {
-    shpool_stream other;
-    shpool_stream outside;
-    void *ptr;
-
-    begin_with("async", CU_STREAM_NON_BLOCKING);
-    other = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    outside = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    fake_capture_begin(stream);
-    ptr = get(allocator, 3 * MIB, stream);
-    fake_capture_join(other, stream);
-    fake_work(other, ptr, 3 * MIB);
-    assert_ok(shpool_device_record_stream(allocator, ptr, other));
-    assert_int_equal(SHPOOL_ERR_CAPTURE, shpool_device_free(allocator, ptr, outside));
-    assert_detail("a stream of that capture");
-    put(allocator, ptr, stream);
-    fake_launch(fake_capture_end(stream), stream);
+    begin("async");
+    play("capture:6 a=3M@6 join:7@6 use:a@7 name:a@7 free:a@1!CAPTURE 'a stream of that capture' "
+         "free:a@6 captured:6 launch:6");
     shpool_device_allocator_unref(allocator);
     (void)fake_stop();
     assert_string_equal("", fake_first_violation());
-}
-
-/* Two threads capture at once; a third one allocates for the second capture. */
-static void *capture_too(void *other)
-{
-    fake_set_current(0);
-    assert_ok(shpool_device_capture_begin(allocator, 2, 2));
-    fake_capture_begin(other);
-    put(allocator, get(allocator, 3 * MIB, other), other);
-    return NULL;
-}
-
-TEST_ON_BOTH(test_a_capture_keeps_to_its_pool_whichever_thread_allocates)
-{
-    shpool_stream other;
-    pthread_t thread;
-    unsigned graph;
-    void *ptr;
-
-    begin_with("bins", CU_STREAM_NON_BLOCKING);
-    other = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    assert_ok(shpool_device_capture_begin(allocator, 1, 1));
-    fake_capture_begin(stream);
-    put(allocator, get(allocator, 3 * MIB, stream), stream);
-    assert_int_equal(0, pthread_create(&thread, NULL, capture_too, other));
-    pthread_join(thread, NULL);
-    ptr = get(allocator, 3 * MIB, other); /* by the thread that opened the first pool */
-    fake_work(other, ptr, 3 * MIB);
-    put(allocator, ptr, other);
-    (void)fake_capture_end(stream);
-    graph = fake_capture_end(other);
-    assert_ok(shpool_device_capture_end(allocator, 1, 1));
-    assert_ok(shpool_device_capture_release(allocator, 1, 1));
-    fake_launch(graph, other); /* its memory is still there */
-    fake_finish_all();
-    assert_ok(shpool_device_capture_end(allocator, 2, 2));
-    assert_ok(shpool_device_capture_release(allocator, 2, 2));
-    end();
-}
-
-TEST_ON_BOTH(test_wrong_pools_are_refused)
-{
-    shpool_device_allocator *simple;
-
-    begin_with("bins", CU_STREAM_NON_BLOCKING);
-    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_capture_begin(allocator, 0, 0));
-    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_capture_end(allocator, 4, 4));
-    assert_ok(shpool_device_capture_begin(allocator, 4, 4));
-    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_capture_begin(allocator, 4, 4));
-    assert_ok(shpool_device_capture_end(allocator, 4, 4));
-    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_capture_end(allocator, 4, 4));
-    open_allocator("simple", 0, &simple);
-    assert_int_equal(SHPOOL_ERR_UNSUPPORTED, shpool_device_capture_begin(simple, 4, 4));
-    shpool_device_allocator_unref(simple);
-    end();
 }

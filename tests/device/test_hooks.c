@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The functions that PyTorch and CuPy call, with the fake driver. */
-#include "tests/unit.h"
+#include "trial.h"
 
 #include <pthread.h>
-
-#include "tests/device/fake/driver.h"
 
 #define MiB ((ptrdiff_t)1 << 20)
 
@@ -27,7 +25,7 @@ static int teardown(void **state)
     return violations != 0;
 }
 
-static shpool_device_stats stats_of(int device)
+static shpool_device_stats shared_stats(int device)
 {
     shpool_device_allocator *allocator = NULL;
     shpool_device_stats stats;
@@ -46,12 +44,12 @@ UNIT_TEST_WITH(test_malloc_and_free_use_the_shared_allocator, setup, teardown)
     assert_non_null(ptr);
     assert_non_null(other);
     fake_work(stream, ptr, 1000);
-    assert_int_equal(stats_of(0).live_count, 1);
-    assert_int_equal(stats_of(1).live_count, 1);
+    assert_int_equal(shared_stats(0).live_count, 1);
+    assert_int_equal(shared_stats(1).live_count, 1);
     shpool_torch_free(ptr, 77, 0, stream); /* the size may differ */
     shpool_torch_free(other, 5 * MiB, 1, NULL);
-    assert_int_equal(stats_of(0).live_count, 0);
-    assert_int_equal(stats_of(1).live_count, 0);
+    assert_int_equal(shared_stats(0).live_count, 0);
+    assert_int_equal(shared_stats(1).live_count, 0);
 }
 
 UNIT_TEST_WITH(test_what_cannot_be_is_null, setup, teardown)
@@ -161,27 +159,6 @@ static void check_the_fraction(void)
 /* A layer that counts requests for statistics; its self is the next one. */
 static unsigned asked_for_stats;
 
-static shpool_status counting_create(const shpool_device_setup *made, void **self_p)
-{
-    *self_p = made->upstream;
-    return SHPOOL_OK;
-}
-
-static void counting_destroy(void *self)
-{
-    (void)self;
-}
-
-static shpool_status counting_malloc(void *self, size_t bytes, shpool_stream stream, void **ptr_p)
-{
-    return shpool_device_malloc(self, bytes, stream, ptr_p);
-}
-
-static shpool_status counting_free(void *self, void *ptr, shpool_stream stream)
-{
-    return shpool_device_free(self, ptr, stream);
-}
-
 static shpool_status counting_stats(void *self, shpool_device_stats *stats)
 {
     asked_for_stats++;
@@ -191,8 +168,8 @@ static shpool_status counting_stats(void *self, shpool_device_stats *stats)
 static const shpool_device_provider counting = {
     .abi = SHPOOL_DEVICE_ABI, .bytes = sizeof(counting), .name = "counting",
     .flags = SHPOOL_DEVICE_LAYER | SHPOOL_DEVICE_THREAD_SAFE, .summary = "counts",
-    .create = counting_create, .destroy = counting_destroy, .malloc = counting_malloc,
-    .free = counting_free, .stats = counting_stats,
+    .create = pass_create_layer, .destroy = pass_nothing, .malloc = pass_malloc,
+    .free = pass_free, .stats = counting_stats,
 };
 
 /* bins enforces the limit itself: statistics walk over all blocks, so no malloc may request
@@ -244,14 +221,14 @@ UNIT_TEST_WITH(test_cupy_s_functions_use_the_shared_allocator, setup, teardown)
     void *ptr = shpool_cupy_malloc(state, 1000, 1);
 
     assert_non_null(ptr);
-    assert_int_equal(stats_of(1).live_count, 1);
+    assert_int_equal(shared_stats(1).live_count, 1);
     shpool_cupy_free(state, ptr, 1);
-    assert_int_equal(stats_of(1).live_count, 0);
+    assert_int_equal(shared_stats(1).live_count, 0);
     shpool_cupy_free(state, NULL, 0);
     fake_fail(1, CU_ERROR_STREAM_CAPTURE_UNSUPPORTED); /* the wait, once there is a block */
     assert_null(shpool_cupy_malloc(state, 1000, 1));
     fake_fail(0, CU_SUCCESS);
-    assert_int_equal(stats_of(1).live_count, 0);
+    assert_int_equal(shared_stats(1).live_count, 0);
 }
 
 /* ---- two users, each by any hook and on any kind of stream ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* A receiver of messages may call the library: no message is sent while a lock is held. */
-#include "base_trial.h"
+#include "scene.h"
 
 #include <unistd.h>
 

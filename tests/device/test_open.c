@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Specs, the registry, the layers. */
-#include "trial.h"
+#include "scene.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -9,10 +9,6 @@
 #include <unistd.h>
 
 #include "device/stack.h"
-
-#define MIB ((size_t)1 << 20)
-
-static shpool_device_allocator *allocator;
 
 static int start(void **state)
 {
@@ -29,6 +25,8 @@ static int stop(void **state)
     return (fake_stop().bytes != 0) || (fake_violations() != 0);
 }
 
+#define OPEN_TEST(_name) UNIT_TEST_WITH(_name, start, stop)
+
 static void refused(const char *spec, shpool_status expected, const char *detail)
 {
     assert_int_equal(expected, shpool_device_allocator_open(spec, 0, &allocator));
@@ -36,7 +34,7 @@ static void refused(const char *spec, shpool_status expected, const char *detail
     assert_detail(detail);
 }
 
-UNIT_TEST_WITH(test_specs_that_cannot_be_are_refused_with_what_would_work, start, stop)
+OPEN_TEST(test_specs_that_cannot_be_are_refused_with_what_would_work)
 {
     refused("bin", SHPOOL_ERR_NOT_FOUND, "did you mean \"bins\"");
     refused("nonsense", SHPOOL_ERR_NOT_FOUND, "there are: async, bins, buckets, simple, fault");
@@ -52,7 +50,7 @@ UNIT_TEST_WITH(test_specs_that_cannot_be_are_refused_with_what_would_work, start
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_allocator_open("bins", 0, NULL));
 }
 
-UNIT_TEST_WITH(test_the_variable_serves_and_is_named_when_it_is_bad, start, stop)
+OPEN_TEST(test_the_variable_serves_and_is_named_when_it_is_bad)
 {
     setenv("SHPOOL_DEVICE_ALLOCATOR", "stats|buckets:capacity=500M", 1);
     shpool_config_reload();
@@ -69,7 +67,7 @@ UNIT_TEST_WITH(test_the_variable_serves_and_is_named_when_it_is_bad, start, stop
     assert_string_equal("bins", shpool_device_allocator_spec(allocator));
 }
 
-UNIT_TEST_WITH(test_the_shared_allocator_is_one_for_each_device, start, stop)
+OPEN_TEST(test_the_shared_allocator_is_one_for_each_device)
 {
     shpool_device_allocator *first;
     shpool_device_allocator *again;
@@ -83,70 +81,39 @@ UNIT_TEST_WITH(test_the_shared_allocator_is_one_for_each_device, start, stop)
     assert_int_equal(1, shpool_device_allocator_device(second));
 }
 
-UNIT_TEST_WITH(test_stats_counts_what_was_asked_for, start, stop)
+static const scene layers[] = {
+    { "stats counts requested bytes", "stats|bins",
+      "a=1000@0 b=5000@0 free:a@0 requested_bytes=5000 live_bytes_peak=6000 live_count_peak=2 "
+      "live_bytes=5120 mallocs=2 reset_peak live_bytes_peak=5000 free:a@0!DOUBLE_FREE free:b@0" },
+    { "limit refuses, and forgets memory that was freed", "limit:bytes=8K|bins",
+      "a=5000@0 b=5000@0!LIMIT '8192' free:a@0 pair:8K@0 set:bytes=1K b=5000@0!LIMIT "
+      "set:none=1!NOT_FOUND" },
+    { "fault fails the nth, counted from when it was set", "fault:nth=2|bins",
+      "pair:1@0 a=1@0!NO_MEMORY pair:1@0 set:every=1 a=1@0!NO_MEMORY set:every=0 set:nth=1 "
+      "a=1@0!NO_MEMORY pair:1@0" },
+    /* live blocks that another stream uses go with their allocator */
+    { "named blocks of async", "async", "a=1000@0 name:a@1" },
+    { "named blocks of buckets", "buckets", "a=1000@0 name:a@1" },
+    { "named blocks of simple", "simple", "a=1000@0 name:a@1" },
+};
+SCENES(layers)
+
+OPEN_TEST(test_a_report_names_the_allocator)
 {
-    void *a;
-    void *b;
-    shpool_device_stats stats;
     char text[2000];
     size_t need;
 
     open_allocator("stats|bins", 0, &allocator);
-    a = get(allocator, 1000, NULL);
-    b = get(allocator, 5000, NULL);
-    put(allocator, a, NULL);
-    stats = stats_of(allocator);
-    assert_int_equal(5000, stats.requested_bytes);
-    assert_int_equal(6000, stats.live_bytes_peak);
-    assert_int_equal(2, stats.live_count_peak);
-    assert_int_equal(5120, stats.live_bytes);
-    assert_int_equal(2, stats.mallocs);
-    assert_ok(shpool_device_reset_peak(allocator));
-    assert_int_equal(5000, stats_of(allocator).live_bytes_peak);
+    play("pair:1000@0");
     assert_ok(shpool_device_report(allocator, text, sizeof(text), &need));
     assert_int_equal(strlen(text), need);
     assert_non_null(strstr(text, "stats|bins on device 0"));
     assert_non_null(strstr(text, "live_bytes"));
     assert_ok(shpool_device_report(allocator, NULL, 0, &need));
     assert_int_equal(strlen(text), need);
-    assert_int_equal(SHPOOL_ERR_DOUBLE_FREE, shpool_device_free(allocator, a, NULL));
-    put(allocator, b, NULL);
 }
 
-UNIT_TEST_WITH(test_limit_refuses_and_forgets_what_was_freed, start, stop)
-{
-    void *a;
-    void *b = &a;
-
-    open_allocator("limit:bytes=8K|bins", 0, &allocator);
-    a = get(allocator, 5000, NULL);
-    assert_int_equal(SHPOOL_ERR_LIMIT, shpool_device_malloc(allocator, 5000, NULL, &b));
-    assert_null(b);
-    assert_detail("8192");
-    put(allocator, a, NULL);
-    put(allocator, get(allocator, 8192, NULL), NULL);
-    assert_ok(shpool_device_set(allocator, "bytes", "1K"));
-    assert_int_equal(SHPOOL_ERR_LIMIT, shpool_device_malloc(allocator, 5000, NULL, &b));
-    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_set(allocator, "none", "1"));
-}
-
-UNIT_TEST_WITH(test_fault_fails_the_nth, start, stop)
-{
-    void *ptr;
-
-    open_allocator("fault:nth=2|bins", 0, &allocator);
-    put(allocator, get(allocator, 1, NULL), NULL);
-    assert_int_equal(SHPOOL_ERR_NO_MEMORY, shpool_device_malloc(allocator, 1, NULL, &ptr));
-    put(allocator, get(allocator, 1, NULL), NULL);
-    assert_ok(shpool_device_set(allocator, "every", "1"));
-    assert_int_equal(SHPOOL_ERR_NO_MEMORY, shpool_device_malloc(allocator, 1, NULL, &ptr));
-    assert_ok(shpool_device_set(allocator, "every", "0"));
-    assert_ok(shpool_device_set(allocator, "nth", "1")); /* counted from now on */
-    assert_int_equal(SHPOOL_ERR_NO_MEMORY, shpool_device_malloc(allocator, 1, NULL, &ptr));
-    put(allocator, get(allocator, 1, NULL), NULL);
-}
-
-UNIT_TEST_WITH(test_guard_sees_who_writes_outside, start, stop)
+OPEN_TEST(test_guard_sees_who_writes_outside)
 {
     unsigned char *ptr;
 
@@ -166,19 +133,23 @@ UNIT_TEST_WITH(test_guard_sees_who_writes_outside, start, stop)
     assert_int_equal(0, live_bytes(allocator));
 }
 
-UNIT_TEST_WITH(test_log_writes_a_line_for_each_call, start, stop)
+static const char *log_spec(const char *path)
+{
+    static char spec[100];
+
+    snprintf(spec, sizeof(spec), "log:file=%s|bins", path);
+    return spec;
+}
+
+OPEN_TEST(test_log_writes_a_line_for_each_call)
 {
     char path[] = "device_log_XXXXXX";
-    char spec[100];
     char line[4][200];
     void *ptr;
     FILE *file;
-    int fd = mkstemp(path);
 
-    assert_true(fd >= 0);
-    fclose(fdopen(fd, "r"));
-    snprintf(spec, sizeof(spec), "log:file=%s|bins", path);
-    open_allocator(spec, 0, &allocator);
+    close(mkstemp(path));
+    open_allocator(log_spec(path), 0, &allocator);
     ptr = get(allocator, 1000, SHPOOL_STREAM_LEGACY);
     put(allocator, ptr, SHPOOL_STREAM_LEGACY);
     assert_int_equal(SHPOOL_ERR_DOUBLE_FREE, shpool_device_free(allocator, ptr, NULL));
@@ -198,25 +169,22 @@ UNIT_TEST_WITH(test_log_writes_a_line_for_each_call, start, stop)
 }
 
 /* The FIFO has no reader: a process that waits for it is ended. */
-UNIT_TEST_WITH(test_log_waits_for_no_fifo, start, stop)
+OPEN_TEST(test_log_waits_for_no_fifo)
 {
-    char spec[100];
     char path[] = "device_log_XXXXXX";
 
     close(mkstemp(path));
     assert_int_equal(unlink(path), 0);
     assert_int_equal(mkfifo(path, 0600), 0);
-    snprintf(spec, sizeof(spec), "log:file=%s|bins", path);
     alarm(300);
-    refused(spec, SHPOOL_ERR_SYSTEM, "a FIFO that no program reads");
+    refused(log_spec(path), SHPOOL_ERR_SYSTEM, "a FIFO that no program reads");
     alarm(0);
     remove(path);
 }
 
-UNIT_TEST_WITH(test_log_follows_no_link_of_others, start, stop)
+OPEN_TEST(test_log_follows_no_link_of_others)
 {
     struct stat info;
-    char spec[100];
     char link[sizeof("device_log_XXXXXX.to")];
     char path[] = "device_log_XXXXXX";
 
@@ -228,12 +196,11 @@ UNIT_TEST_WITH(test_log_follows_no_link_of_others, start, stop)
     snprintf(link, sizeof(link), "%s.to", path);
     assert_int_equal(symlink(path, link), 0);
     assert_int_equal(lchown(link, 4711, 4711), 0);
-    snprintf(spec, sizeof(spec), "log:file=%s|bins", link);
-    refused(spec, SHPOOL_ERR_SYSTEM, strerror(EACCES));
+    refused(log_spec(link), SHPOOL_ERR_SYSTEM, strerror(EACCES));
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_size, 500);
     assert_int_equal(lchown(link, 0, 0), 0); /* own links are followed, and the file overwritten */
-    open_allocator(spec, 0, &allocator);
+    open_allocator(log_spec(link), 0, &allocator);
     assert_ok(shpool_device_check(allocator));
     assert_int_equal(stat(path, &info), 0);
     assert_int_equal(info.st_size, strlen("Thread,Time,Action,Pointer,Size,Stream\n"));
@@ -253,16 +220,9 @@ static void hear(shpool_level level, const char *text, void *user)
 /* The layer at the path, which cannot be written from some line on: the reason is told twice. */
 static void log_fails(const char *path, const char *why)
 {
-    char spec[100];
-    void *ptr;
-
     shpool_set_message_handler(hear, NULL);
-    snprintf(spec, sizeof(spec), "log:file=%s|bins", path);
-    open_allocator(spec, 0, &allocator);
-    for (int i = 0; i < 10; i++) {
-        ptr = get(allocator, 1000, NULL);
-        put(allocator, ptr, NULL);
-    }
+    open_allocator(log_spec(path), 0, &allocator);
+    play("10*{ pair:1000@0 }");
     assert_int_equal(SHPOOL_ERR_SYSTEM, shpool_device_check(allocator));
     assert_detail(why);
     heard[0] = '\0'; /* errors are messages, too */
@@ -273,7 +233,7 @@ static void log_fails(const char *path, const char *why)
     assert_non_null(strstr(heard, why));
 }
 
-UNIT_TEST_WITH(test_log_says_that_the_disk_is_full, start, stop)
+OPEN_TEST(test_log_says_that_the_disk_is_full)
 {
     if (access("/dev/full", W_OK) != 0) {
         skip();
@@ -282,7 +242,7 @@ UNIT_TEST_WITH(test_log_says_that_the_disk_is_full, start, stop)
 }
 
 /* A limit on files cuts a line, as a full disk does. */
-UNIT_TEST_WITH(test_log_leaves_no_cut_file, start, stop)
+OPEN_TEST(test_log_leaves_no_cut_file)
 {
     struct rlimit before;
     struct rlimit little;
@@ -312,27 +272,17 @@ static shpool_status own_create(const shpool_device_setup *setup, void **self_p)
     return SHPOOL_OK;
 }
 
-static void own_destroy(void *self)
-{
-    (void)self;
-}
-
 static shpool_status own_malloc(void *self, size_t bytes, shpool_stream stream, void **ptr_p)
 {
     return shpool_device_malloc(self, 2 * bytes, stream, ptr_p);
 }
 
-static shpool_status own_free(void *self, void *ptr, shpool_stream stream)
-{
-    return shpool_device_free(self, ptr, stream);
-}
-
-UNIT_TEST_WITH(test_others_register_theirs, start, stop)
+OPEN_TEST(test_others_register_theirs)
 {
     static shpool_device_provider own = {
         .abi = SHPOOL_DEVICE_ABI, .bytes = offsetof(shpool_device_provider, record_stream),
         .flags = SHPOOL_DEVICE_LAYER, .name = "twice", .summary = "twice as much",
-        .create = own_create, .destroy = own_destroy, .malloc = own_malloc, .free = own_free,
+        .create = own_create, .destroy = pass_nothing, .malloc = own_malloc, .free = pass_free,
         .trim = (shpool_status (*)(void *, size_t))(void (*)(void))abort, /* it does not know it */
     };
     shpool_device_provider bad = own;
@@ -352,13 +302,10 @@ UNIT_TEST_WITH(test_others_register_theirs, start, stop)
     assert_ok(shpool_device_provider_find("twice", &found));
     assert_ptr_equal(&own, found);
     open_allocator("twice:x=1", 0, &allocator); /* on the default base */
-    put(allocator, get(allocator, 1024, NULL), NULL);
-    get(allocator, 1024, NULL);
-    assert_int_equal(2048, live_bytes(allocator));
-    assert_ok(shpool_device_trim(allocator, 0));
+    play("pair:1K@0 a=1K@0 live_bytes=2K trim:0");
 }
 
-UNIT_TEST_WITH(test_a_file_that_is_no_plugin_is_refused, start, stop)
+OPEN_TEST(test_a_file_that_is_no_plugin_is_refused)
 {
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_load("/nonexistent.so"));
     assert_detail("/nonexistent.so");
@@ -368,7 +315,7 @@ UNIT_TEST_WITH(test_a_file_that_is_no_plugin_is_refused, start, stop)
 }
 
 /* Every built-in provider obeys the rules that are common to all. */
-UNIT_TEST_WITH(test_every_base_keeps_the_common_rules, start, stop)
+OPEN_TEST(test_every_base_keeps_the_common_rules)
 {
     static const char *const specs[] = { "async", "bins", "buckets", "simple", "lock|bins",
                                          "guard|buckets", "stats|simple", "limit:bytes=1G|async" };
@@ -382,18 +329,13 @@ UNIT_TEST_WITH(test_every_base_keeps_the_common_rules, start, stop)
         assert_null(ptr);
         put(allocator, NULL, NULL);
         for (size_t bytes = 1; bytes < 80 * MIB; bytes = bytes * 3 + 1) {
-            ptr = get(allocator, bytes, NULL);
-            assert_int_equal(0, (uintptr_t)ptr % SHPOOL_DEVICE_ALIGNMENT);
-            assert_ok(shpool_device_record_stream(allocator, ptr, SHPOOL_STREAM_PER_THREAD));
-            put(allocator, ptr, NULL);
-            assert_int_equal(SHPOOL_ERR_DOUBLE_FREE, shpool_device_free(allocator, ptr, NULL));
+            play("a=%zu@0 name:a@9 free:a@0 free:a@0!DOUBLE_FREE", bytes);
+            assert_int_equal(0, (uintptr_t)block("a") % SHPOOL_DEVICE_ALIGNMENT);
         }
         assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(allocator, &local, NULL));
         assert_int_not_equal(SHPOOL_OK, shpool_device_malloc(allocator, SIZE_MAX, NULL, &ptr));
         assert_null(ptr);
-        assert_ok(shpool_device_trim(allocator, 0));
-        assert_ok(shpool_device_check(allocator));
-        get(allocator, 100, NULL); /* freed with the allocator */
+        play("trim:0 check a=100@0"); /* freed with the allocator */
         shpool_device_allocator_unref(allocator);
         allocator = NULL;
         assert_int_equal(0, fake_holds().bytes);

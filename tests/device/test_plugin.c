@@ -3,7 +3,7 @@
 #include "tests/faults.h"
 #include "tests/lib/plugin_trial.h"
 
-#include "base_trial.h"
+#include "scene.h"
 
 /* A base that asks the driver's allocator of this library for each request, and a layer that adds
  * bytes; `first` stands in front, and may define ABI, COUNT, NAME or EXPORT. */
@@ -178,10 +178,10 @@ static void load_with_little(void)
 
 UNIT_TEST_WITH(test_memory_that_runs_out, set_up, tear_down)
 {
-    static const fault_scene scene = { "load", "", 0, 0, forget_all, load_with_little, forget_all };
+    static const fault_scene loads = { "load", "", 0, 0, forget_all, load_with_little, forget_all };
 
     compile("good.so", "");
-    fault_sweep(&scene);
+    fault_sweep(&loads);
 }
 
 static int set_up(void **state)

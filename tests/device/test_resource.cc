@@ -47,6 +47,18 @@ static_assert(is_resource<shpool::memory_resource>, "cuda::mr takes it in its ow
 
 /* ---- an allocator as a resource ---- */
 
+/* A call throws this, with these words in the text. */
+template <class Exception, class Call> void throws(const char *words, Call call)
+{
+    try {
+        call();
+    } catch (const Exception &failure) {
+        assert_non_null(strstr(failure.what(), words));
+        return;
+    }
+    fail_msg("no exception with \"%s\"", words);
+}
+
 uint64_t live(const shpool::memory_resource &resource)
 {
     shpool_device_stats stats;
@@ -97,16 +109,9 @@ RUNTIME_TEST(test_memory_without_a_stream_is_usable_at_once)
 RUNTIME_TEST(test_a_wait_that_fails_keeps_nothing)
 {
     shpool::memory_resource resource("bins");
-    bool                    caught = false;
 
     fake_runtime_fail_next_sync();
-    try {
-        (void)resource.allocate_sync(4096);
-    } catch (const std::bad_alloc &failure) {
-        caught = true;
-        assert_non_null(strstr(failure.what(), "illegal memory access"));
-    }
-    assert_true(caught);
+    throws<std::bad_alloc>("illegal memory access", [&] { (void)resource.allocate_sync(4096); });
     assert_int_equal(live(resource), 0);
 }
 
@@ -114,48 +119,31 @@ RUNTIME_TEST(test_a_wait_that_fails_keeps_nothing)
 RUNTIME_TEST(test_a_capture_goes_on)
 {
     shpool::memory_resource resource("bins");
-    bool                    caught = false;
 
     (void)fake_runtime_capture(0, 0);
     resource.deallocate_sync(resource.allocate_sync(4096), 4096);
     (void)fake_runtime_capture(0, 1);
-    try {
-        (void)resource.allocate_sync(4096);
-    } catch (const std::bad_alloc &failure) {
-        caught = true;
-        assert_non_null(strstr(failure.what(), "legacy default stream"));
-    }
-    assert_true(caught);
+    throws<std::bad_alloc>("legacy default stream", [&] { (void)resource.allocate_sync(4096); });
     assert_int_equal(live(resource), 0);
 }
 
 RUNTIME_TEST(test_refusals_are_bad_alloc_and_say_why)
 {
     shpool::memory_resource resource("limit:bytes=1M|bins");
-    unsigned                caught = 0;
 
     for (const size_t alignment : {size_t(512), size_t(24)}) {
+        throws<std::bad_alloc>((alignment == 512) ? "512" : "24",
+                               [&] { (void)resource.allocate_sync(100, alignment); });
+    }
+    throws<shpool::bad_alloc>("", [&] {
         try {
-            (void)resource.allocate_sync(100, alignment);
-        } catch (const std::bad_alloc &failure) {
-            caught++;
-            assert_non_null(strstr(failure.what(), (alignment == 512) ? "512" : "24"));
+            (void)resource.allocate_sync(2 << 20);
+        } catch (const shpool::bad_alloc &failure) {
+            assert_int_equal(failure.status(), SHPOOL_ERR_LIMIT);
+            throw;
         }
-    }
-    try {
-        (void)resource.allocate_sync(2 << 20);
-    } catch (const shpool::bad_alloc &failure) {
-        caught++;
-        assert_int_equal(failure.status(), SHPOOL_ERR_LIMIT);
-    }
-    try {
-        shpool::memory_resource none("bisn");
-    } catch (const shpool::error &failure) {
-        caught++;
-        assert_int_equal(failure.status(), SHPOOL_ERR_NOT_FOUND);
-        assert_non_null(strstr(failure.what(), "bins"));
-    }
-    assert_int_equal(caught, 4);
+    });
+    throws<shpool::error>("bins", [] { shpool::memory_resource none("bisn"); });
     assert_null(resource.allocate_sync(0));
     resource.deallocate_sync(nullptr, 0);
 }
@@ -334,16 +322,10 @@ RUNTIME_TEST(test_what_cannot_be_provided_or_opened)
 {
     static book              notes;
     shpool_device_allocator *allocator;
-    unsigned                 caught = 0;
 
     for (const char *name : {"bins", "Bad Name", static_cast<const char *>(nullptr)}) {
-        try {
-            shpool::provide(name, resource{&notes});
-        } catch (const shpool::error &) {
-            caught++;
-        }
+        throws<shpool::error>("", [&] { shpool::provide(name, resource{&notes}); });
     }
-    assert_int_equal(caught, 3);
     fake_runtime_use(1);
     shpool::provide("second_device", resource{&notes}); /* the current one's */
     fake_runtime_use(0);

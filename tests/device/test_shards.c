@@ -1,61 +1,30 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The base `bins`: threads that use one stream at the same time get lanes of their own, whose
  * memory is one stream's. */
-#include "trial.h"
+#include "scene.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
 #include "device/bins/bins.h"
+#include "device/stack.h"
 
-#define THREADS 6
-#define ROUNDS  4000
-
-extern const shpool_device_provider shpool_device_provider_bins;
-
-static const shpool_device_provider *const base = &shpool_device_provider_bins;
 static bins_self *bins;
-static shpool_stream stream;
+static shpool_stream stream; /* of all threads */
 
-static void begin(const char *key, const char *value)
+static void begin_lanes(const char *spec)
 {
-    shpool_device_setup setup = { .device = 0, .provider = base };
-    void *self;
-
-    fake_start(1, (uint64_t)1 << 30);
-    fake_set_current(0);
-    setup.bytes = sizeof(setup);
-    assert_ok(base->create(&setup, &self));
-    bins = self;
-    if (key != NULL) {
-        assert_ok(base->set(bins, key, value));
-    }
-    stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    assert_ok(base->stream_stable(bins, stream));
-}
-
-static void end(void)
-{
-    assert_ok(base->check(bins));
-    base->destroy(bins);
-    assert_int_equal(0, fake_stop().bytes);
-    assert_string_equal("", fake_first_violation());
-}
-
-static shpool_device_stats stats(void)
-{
-    shpool_device_stats s;
-
-    assert_ok(base->stats(bins, &s));
-    return s;
+    begin(spec);
+    bins = allocator->self;
+    stream = stream_of('1');
 }
 
 static void *take(size_t bytes)
 {
     void *ptr = NULL;
 
-    if (base->malloc(bins, bytes, stream, &ptr) == SHPOOL_OK) {
+    if (shpool_device_malloc(allocator, bytes, stream, &ptr) == SHPOOL_OK) {
         fake_work(stream, ptr, (bytes < 4096) ? bytes : 4096);
     }
     return ptr;
@@ -63,7 +32,7 @@ static void *take(size_t bytes)
 
 static int give(void *ptr)
 {
-    return base->free(bins, ptr, stream) == SHPOOL_OK;
+    return shpool_device_free(allocator, ptr, stream) == SHPOOL_OK;
 }
 
 /* As if this thread had often found the lock of the stream's lane taken. */
@@ -102,7 +71,7 @@ static void *other(void *argument)
     if (shpool_thread_number() % SHPOOL_TIMELINE_SHARDS == 0) {
         return NULL; /* its shard is the first lane: another thread's turn */
     }
-    (void)base->stream_stable(bins, stream); /* the stream is known to this thread now */
+    (void)shpool_device_stream_stable(allocator, stream); /* this thread knows it now */
     crowd();
     if (o->free_first != NULL) {
         (void)give(o->free_first);
@@ -112,16 +81,22 @@ static void *other(void *argument)
     return o;
 }
 
-static void let_other(order *o)
+/* Runs it in a thread, until one has a shard of its own. */
+static void let_thread(void *(*body)(void *), void *argument)
 {
     void *done = NULL;
 
     while (done == NULL) {
         pthread_t thread;
 
-        assert_int_equal(0, pthread_create(&thread, NULL, other, o));
+        assert_int_equal(0, pthread_create(&thread, NULL, body, argument));
         pthread_join(thread, &done);
     }
+}
+
+static void let_other(order *o)
+{
+    let_thread(other, o);
 }
 
 /* ---- what is the stream's stays the stream's ---- */
@@ -130,7 +105,7 @@ UNIT_TEST(test_a_crowded_thread_gets_a_lane)
 {
     order o = { .bytes = 5000, .freed = 1 };
 
-    begin(NULL, NULL);
+    begin_lanes("bins");
     assert_int_equal(1, lanes());
     let_other(&o);
     assert_int_equal(2, lanes());
@@ -144,7 +119,7 @@ static void *meet_rarely(void *often)
     shpool_timeline_seen *seen = shpool_timeline_slot(&bins->lanes, stream);
 
     fake_set_current(0);
-    (void)base->stream_stable(bins, stream);
+    (void)shpool_device_stream_stable(allocator, stream);
     for (unsigned i = 0; i < 2 * SHPOOL_TIMELINE_PATIENCE; i++) {
         shpool_timeline_met(seen);
         shpool_timeline_crowded(&bins->lanes, seen);
@@ -160,7 +135,7 @@ UNIT_TEST(test_threads_that_rarely_meet_share_a_lane)
     int often;
 
     for (often = 0; often < 2; often++) {
-        begin(NULL, NULL);
+        begin_lanes("bins");
         for (int i = 0; i < 2; i++) { /* one of them has a number of its own */
             pthread_t thread;
 
@@ -182,7 +157,7 @@ UNIT_TEST(test_memory_goes_from_one_lane_to_the_other)
         order o = { .bytes = sizes[i], .freed = 1 };
         void *ptr;
 
-        begin(NULL, NULL);
+        begin_lanes("bins");
         assert_true(give(take(100))); /* this thread asks the driver about the stream once */
         let_other(&o);
         fake_forget_calls();
@@ -194,7 +169,7 @@ UNIT_TEST(test_memory_goes_from_one_lane_to_the_other)
         let_other(&o);
         assert_ptr_equal(ptr, o.ptr);
         assert_int_equal(0, fake_all_calls());
-        assert_int_equal(0, stats().live_bytes);
+        assert_int_equal(0, stats_of(allocator).live_bytes);
         end();
     }
 }
@@ -206,12 +181,12 @@ UNIT_TEST(test_other_lanes_are_flushed)
     uint64_t held;
     void *ptr;
 
-    begin(NULL, NULL);
+    begin_lanes("bins");
     let_other(&o);
-    held = stats().driver_bytes;
+    held = stats_of(allocator).driver_bytes;
     ptr = take(4u << 20);
     assert_ptr_equal(o.ptr, ptr);
-    assert_int_equal(held, stats().driver_bytes);
+    assert_int_equal(held, stats_of(allocator).driver_bytes);
     assert_true(give(ptr));
     end();
 }
@@ -229,7 +204,7 @@ static void *free_half(void *freed)
     if (shpool_thread_number() % SHPOOL_TIMELINE_SHARDS == 0) {
         return NULL;
     }
-    (void)base->stream_stable(bins, stream);
+    (void)shpool_device_stream_stable(allocator, stream);
     crowd();
     for (unsigned i = 1; i < NEIGHBOURS; i += 2) {
         (void)((neighbour[i] != NULL) ? give(neighbour[i]) : 0);
@@ -246,13 +221,9 @@ UNIT_TEST(test_neighbours_of_two_lanes_merge)
     };
 
     for (size_t k = 0; k < SHPOOL_ARRAY_COUNT(plan); k++) {
-        shpool_stream other = NULL;
-        void *done = NULL;
         uint64_t held;
 
-        begin("reuse", "done");
-        other = fake_stream(0, CU_STREAM_NON_BLOCKING);
-        assert_ok(base->stream_stable(bins, other));
+        begin_lanes("bins:reuse=done");
         memset(neighbour, 0, sizeof(neighbour));
         for (unsigned i = 0; i < plan[k].count; i++) {
             neighbour[i] = take(plan[k].bytes);
@@ -260,27 +231,11 @@ UNIT_TEST(test_neighbours_of_two_lanes_merge)
         for (unsigned i = 0; i < plan[k].count; i += 2) {
             assert_true(give(neighbour[i]));
         }
-        while (done == NULL) {
-            pthread_t thread;
-
-            assert_int_equal(0, pthread_create(&thread, NULL, free_half, neighbour));
-            pthread_join(thread, &done);
-        }
-        held = stats().driver_bytes;
-        fake_forget_calls();
-        for (unsigned i = 0; i < plan[k].thens; i++) {
-            neighbour[i] = take(plan[k].then);
-        }
-        assert_int_equal(0, fake_all_calls());
-        assert_int_equal(held, stats().driver_bytes);
-        assert_ok(base->check(bins));
-        for (unsigned i = 0; i < plan[k].thens; i++) {
-            assert_true(give(neighbour[i]));
-        }
-        assert_ok(base->malloc(bins, plan[k].then, other, &neighbour[0]));
-        fake_work(other, neighbour[0], 4096);
-        assert_true(stats().driver_bytes > held);
-        assert_ok(base->free(bins, neighbour[0], other));
+        let_thread(free_half, neighbour);
+        held = stats_of(allocator).driver_bytes;
+        play("forget a0-%u=%zu@1 calls=0 driver_bytes=%zu check free:a0-%u@1 b=%zu@2 use:b@2 "
+             "driver_bytes>=%zu free:b@2", plan[k].thens - 1, plan[k].then, (size_t)held,
+             plan[k].thens - 1, plan[k].then, (size_t)held + 1);
         end();
     }
 }
@@ -289,49 +244,29 @@ UNIT_TEST(test_neighbours_of_two_lanes_merge)
 UNIT_TEST(test_own_memory_of_another_lane_comes_first)
 {
     order o = { .bytes = 24u << 20 };
-    shpool_stream giver;
-    void *ptr[2];
     void *own;
 
-    begin(NULL, NULL);
-    giver = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    assert_ok(base->stream_stable(bins, giver));
+    begin_lanes("bins");
     let_other(&o);
-    for (unsigned i = 0; i < 2; i++) {
-        assert_ok(base->malloc(bins, 20u << 20, giver, &ptr[i]));
-    }
-    assert_ok(base->free(bins, ptr[0], giver));
-    fake_finish_all();
-    ptr[0] = take(20u << 20);
-    assert_int_equal(1, stats().hits_done); /* it gives */
-    assert_ok(base->free(bins, ptr[1], giver));
+    play("a0-1=20M@2 free:a0@2 done b=20M@1 hits_done=1 free:a1@2"); /* it gives */
     own = o.ptr;
     o = (order){ .free_first = own };
     let_other(&o);
-    fake_finish_all();
-    ptr[0] = take(20u << 20);
-    assert_ptr_equal(own, ptr[0]);
-    assert_true(give(ptr[0]));
+    play("done c=20M@1");
+    assert_ptr_equal(own, block("c"));
+    play("free:c@1");
     end();
 }
 
 UNIT_TEST(test_other_streams_wait_for_all_lanes)
 {
     order o = { .bytes = 5000, .freed = 1 };
-    shpool_stream mine;
-    void *ptr;
 
-    begin("reuse", "done");
+    begin_lanes("bins:reuse=done");
     let_other(&o);
-    mine = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    assert_ok(base->stream_stable(bins, mine));
-    assert_ok(base->malloc(bins, 5000, mine, &ptr));
-    assert_true(ptr != o.ptr); /* it is in use */
-    assert_ok(base->free(bins, ptr, mine));
-    fake_finish_all();
-    assert_ok(base->malloc(bins, 5000, mine, &ptr));
-    fake_work(mine, ptr, 4096);
-    assert_ok(base->free(bins, ptr, mine));
+    play("a=5000@2");
+    assert_true(block("a") != o.ptr); /* it is in use */
+    play("free:a@2 done a=5000@2 use:a@2 free:a@2");
     end();
 }
 
@@ -342,15 +277,15 @@ UNIT_TEST(test_lanes_of_a_retired_stream)
     unsigned before;
     void *ptr;
 
-    begin(NULL, NULL);
+    begin_lanes("bins");
     let_other(&o);
     before = lanes();
     for (int i = 0; i < 2; i++) {
-        assert_ok(base->stream_retire(bins, stream));
+        assert_ok(shpool_device_stream_retire(allocator, stream));
         fake_stream_destroy(stream);
         (void)((i == 1) ? fake_finish_all() : (void)0);
         stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
-        assert_ok(base->stream_stable(bins, stream));
+        assert_ok(shpool_device_stream_stable(allocator, stream));
         ptr = take(5000);
         if (i == 0) {
             assert_true(ptr != o.ptr);
@@ -359,7 +294,7 @@ UNIT_TEST(test_lanes_of_a_retired_stream)
         assert_true(give(ptr));
         let_other(&o);
     }
-    assert_int_equal(0, stats().live_bytes);
+    assert_int_equal(0, stats_of(allocator).live_bytes);
     end();
 }
 
@@ -378,7 +313,7 @@ static void *say_stable(void *unused)
     while (!atomic_load(&meeting.held)) {
         usleep(100);
     }
-    atomic_store(&meeting.done, base->stream_stable(bins, stream) == SHPOOL_OK);
+    atomic_store(&meeting.done, shpool_device_stream_stable(allocator, stream) == SHPOOL_OK);
     return NULL;
 }
 
@@ -414,10 +349,10 @@ UNIT_TEST(test_a_stream_becomes_stable_while_all_lanes_are_locked)
     pthread_t thread;
     int held;
 
-    begin(NULL, NULL);
+    begin_lanes("bins");
     memset(&meeting, 0, sizeof(meeting));
     let_other(&o);
-    assert_ok(base->stream_retire(bins, stream));
+    assert_ok(shpool_device_stream_retire(allocator, stream));
     fake_stream_destroy(stream);
     fake_finish_all();
     stream = fake_stream(0, CU_STREAM_NON_BLOCKING);
@@ -440,91 +375,16 @@ UNIT_TEST(test_trim_and_capacity_reach_all_lanes)
 {
     order o = { .bytes = 3u << 20, .freed = 1 };
 
-    begin(NULL, NULL);
+    begin_lanes("bins");
     let_other(&o);
     fake_finish_all();
-    assert_ok(base->trim(bins, 0));
-    assert_int_equal(0, stats().driver_bytes);
+    assert_ok(shpool_device_trim(allocator, 0));
+    assert_int_equal(0, stats_of(allocator).driver_bytes);
     end();
-    begin("capacity", "1M");
+    begin_lanes("bins:capacity=1M");
     let_other(&o);
     fake_finish_all();
     let_other(&o);
-    assert_true(stats().driver_bytes <= 4u << 20);
-    end();
-}
-
-/* ---- all at once ---- */
-
-static struct {
-    pthread_mutex_t lock;
-    void *ptr[16];
-} box = { .lock = PTHREAD_MUTEX_INITIALIZER };
-
-static void *swap(void *ptr, unsigned at)
-{
-    void *old;
-
-    pthread_mutex_lock(&box.lock);
-    old = box.ptr[at];
-    box.ptr[at] = ptr;
-    pthread_mutex_unlock(&box.lock);
-    return old;
-}
-
-static void *work(void *argument)
-{
-    unsigned seed = *(unsigned *)argument;
-    uintptr_t failures = 0;
-
-    fake_set_current(0);
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        size_t bytes;
-        void *ptr;
-
-        seed = seed * 1664525u + 1013904223u;
-        bytes = 1 + (seed >> 8) % (((seed >> 24) % 32 == 0) ? 3000000 : 20000);
-        ptr = take(bytes);
-        if (i == 8) {
-            crowd();
-        }
-        failures += (ptr == NULL);
-        if (i % 4 == 0) {
-            ptr = swap(ptr, (seed >> 12) % 16);
-        }
-        if (i % 500 == 17) {
-            failures += (base->check(bins) != SHPOOL_OK) + (base->trim(bins, 1 << 20) != SHPOOL_OK);
-        }
-        failures += (ptr != NULL) && !give(ptr);
-    }
-    return (void *)failures;
-}
-
-UNIT_TEST(test_threads_share_one_stream)
-{
-    unsigned seed[THREADS];
-    pthread_t thread[THREADS];
-
-    begin("wait", "0");
-    for (unsigned i = 0; i < THREADS; i++) {
-        seed[i] = i + 1;
-        assert_int_equal(0, pthread_create(&thread[i], NULL, work, &seed[i]));
-    }
-    for (unsigned i = 0; i < THREADS; i++) {
-        void *failures;
-
-        pthread_join(thread[i], &failures);
-        assert_null(failures);
-    }
-    for (unsigned i = 0; i < 16; i++) {
-        void *ptr = swap(NULL, i);
-
-        assert_true((ptr == NULL) || give(ptr));
-    }
-    assert_int_equal(0, stats().live_bytes);
-    assert_true(lanes() >= THREADS - 1);
-    fake_finish_all();
-    assert_ok(base->trim(bins, 0));
-    assert_int_equal(0, stats().driver_bytes);
+    assert_true(stats_of(allocator).driver_bytes <= 4u << 20);
     end();
 }

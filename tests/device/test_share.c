@@ -9,23 +9,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define CALLS(_member) fake_calls(FAKE_CALL_##_member)
-
-static unsigned descriptors; /* when a test began */
-
-static void start(const char *spec)
-{
-    descriptors = count_descriptors();
-    begin(spec);
-}
-
-static void finish(void)
-{
-    assert_int_equal(0, fake_holds().imports);
-    end();
-    assert_int_equal(descriptors, count_descriptors());
-}
-
 /* ---- exporting ---- */
 
 static void refuse(const void *ptr, shpool_status status, const char *detail)
@@ -41,23 +24,16 @@ static void refuse(const void *ptr, shpool_status status, const char *detail)
 
 UNIT_TEST(test_what_cannot_be_exported_says_what_can)
 {
-    static const struct { const char *spec; const char *detail; } cases[] = {
-        { "bins", "open an allocator with share=1" },
-        { "bins:memory=driver", "open an allocator with share=1" },
-        { "simple", "open bins:share=1" },
-        { "buckets", "open bins:share=1" },
-        { "async", "open bins:share=1" },
-        { "stats|buckets", "open bins:share=1" },
-    };
+    static const char *const specs[] = { "bins", "bins:memory=driver", "simple", "buckets", "async",
+                                         "stats|buckets" };
 
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
-        void *ptr;
-
-        start(cases[i].spec);
-        ptr = get(allocator, 4 * MIB, NULL);
-        refuse(ptr, SHPOOL_ERR_UNSUPPORTED, cases[i].detail);
-        put(allocator, ptr, NULL);
-        finish();
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(specs); i++) {
+        begin(specs[i]);
+        play("a=4M@0");
+        refuse(block("a"), SHPOOL_ERR_UNSUPPORTED,
+               (i < 2) ? "open an allocator with share=1" : "open bins:share=1");
+        play("free:a@0");
+        end();
     }
 }
 
@@ -72,7 +48,7 @@ static void refuse_to_open(const char *spec, shpool_status status, const char *d
 
 UNIT_TEST(test_what_cannot_export_is_not_opened)
 {
-    start("simple");
+    begin("simple");
     refuse_to_open("bins:share=1,memory=driver", SHPOOL_ERR_SPEC, "not memory=driver");
     refuse_to_open("bins:share=2", SHPOOL_ERR_SPEC, "share");
     fake_without_attribute(CU_ATTRIBUTE_VIRTUAL_DESCRIPTORS);
@@ -83,7 +59,7 @@ UNIT_TEST(test_what_cannot_export_is_not_opened)
     fake_without_attribute(0);
     fake_without_sharing();
     refuse_to_open(SHARED, SHPOOL_ERR_UNSUPPORTED, "CUDA 11.4");
-    finish();
+    end();
 }
 
 UNIT_TEST(test_only_whole_live_allocations_are_exported)
@@ -94,7 +70,7 @@ UNIT_TEST(test_only_whole_live_allocations_are_exported)
     char *ptr;
     void *foreign;
 
-    start(SHARED);
+    begin(SHARED);
     open_allocator(SHARED, 1, &second);
     ptr = get(allocator, 4 * MIB, NULL);
     foreign = get(second, 4 * MIB, NULL);
@@ -112,25 +88,7 @@ UNIT_TEST(test_only_whole_live_allocations_are_exported)
     refuse(ptr, SHPOOL_ERR_INVALID, "no live allocation");
     put(second, foreign, NULL);
     shpool_device_allocator_unref(second);
-    finish();
-}
-
-UNIT_TEST(test_memory_of_a_capture_is_not_exported)
-{
-    shpool_stream stream;
-    void *ptr;
-
-    start(SHARED);
-    stream = stable_stream();
-    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
-    fake_capture_begin(stream);
-    ptr = get(allocator, 2 * MIB, stream);
-    refuse(ptr, SHPOOL_ERR_UNSUPPORTED, "captured a graph");
-    put(allocator, ptr, stream);
-    (void)fake_capture_end(stream);
-    assert_ok(shpool_device_capture_end(allocator, 1, 2));
-    assert_ok(shpool_device_capture_release(allocator, 1, 2));
-    finish();
+    end();
 }
 
 /* ---- importing ---- */
@@ -146,7 +104,7 @@ UNIT_TEST(test_both_see_the_same_bytes)
         char *ptr;
         char *other;
 
-        start(specs[i]);
+        begin(specs[i]);
         ptr = get(allocator, 6 * MIB - 100, NULL);
         memset(ptr, 'a', 6 * MIB - 100);
         handle = export_of(ptr);
@@ -167,20 +125,8 @@ UNIT_TEST(test_both_see_the_same_bytes)
         assert_ok(shpool_device_import_close(import));
         assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_set(allocator, "share", "0"));
         put(allocator, ptr, NULL);
-        finish();
+        end();
     }
-}
-
-/* A layer that hands out a part of its upstream's memory: importers would see its zones. */
-UNIT_TEST(test_guarded_memory_is_not_exported)
-{
-    void *ptr;
-
-    start("guard|" SHARED);
-    ptr = get(allocator, 1000, NULL);
-    refuse(ptr, SHPOOL_ERR_INVALID, "inside the allocation at");
-    put(allocator, ptr, NULL);
-    finish();
 }
 
 /* The memory of a handle has only one allocation, however small it is. */
@@ -189,7 +135,7 @@ UNIT_TEST(test_each_allocation_has_memory_of_its_own)
     static const size_t sizes[] = { 1, 256, 2 * MIB, 2 * MIB + 1, 40 * MIB - 7 };
     char *ptr[12];
 
-    start(SHARED);
+    begin(SHARED);
     for (size_t round = 0; round < 3; round++) {
         for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(ptr); i++) {
             ptr[i] = get(allocator, sizes[(i + round) % SHPOOL_ARRAY_COUNT(sizes)], NULL);
@@ -207,225 +153,84 @@ UNIT_TEST(test_each_allocation_has_memory_of_its_own)
             put(allocator, ptr[i], NULL);
         }
     }
-    finish();
+    end();
 }
 
 /* ---- reuse ---- */
 
-UNIT_TEST(test_what_was_not_exported_is_cached)
-{
-    void *small;
-    void *large;
-
-    start(SHARED);
-    small = get(allocator, 100, NULL);
-    large = get(allocator, 20 * MIB, NULL);
-    put(allocator, small, NULL);
-    put(allocator, large, NULL);
-    fake_forget_calls();
-    assert_ptr_equal(large, get(allocator, 20 * MIB, NULL));
-    assert_ptr_equal(small, get(allocator, 7000, NULL));
-    assert_int_equal(0, fake_all_calls());
-    put(allocator, small, NULL);
-    put(allocator, large, NULL);
-    /* a large one is not cut for a small request: both would be seen together */
-    small = get(allocator, 4 * MIB, NULL);
-    assert_int_equal(26 * MIB, stats_of(allocator).driver_bytes);
-    put(allocator, small, NULL);
-    put(allocator, get(allocator, 66 * MIB, NULL), NULL);
-    assert_ok(shpool_device_trim(allocator, SIZE_MAX)); /* from the stream's list to all */
-    large = get(allocator, 64 * MIB, NULL); /* of one class: served by it, whole */
-    assert_int_equal(66 * MIB, live_bytes(allocator));
-    put(allocator, large, NULL);
-    finish();
-}
+static const scene who_has_exported_memory_next[] = {
+    { "memory of a capture is not exported", SHARED,
+      "pool:1 capture:1 a=2M@1 export:a!UNSUPPORTED 'captured a graph' free:a@1 captured:1 "
+      "unpool:1 release:1" },
+    /* A layer that hands out a part of its upstream's memory: importers would see its zones. */
+    { "guarded memory is not exported", "guard|" SHARED,
+      "a=1000@0 export:a!INVALID 'inside the allocation at' free:a@0" },
+    /* A large block is not cut for a small request: both would be seen together.  trim:all
+     * moves blocks from the stream's list to all; d is of the same class, served whole. */
+    { "memory that was not exported is cached", SHARED,
+      "a=100@0 b=20M@0 free:a@0 free:b@0 forget c=20M@0 c==b d=7000@0 d==a calls=0 free:d@0 "
+      "free:c@0 a=4M@0 driver_bytes=26M free:a@0 pair:66M@0 trim:all d=64M@0 live_bytes=66M "
+      "free:d@0" },
+    /* Both streams are busy: unmapping memory that a stream still uses would be a violation.
+     * The next request finds it in use, and does not wait; after the end the exported 4 MiB
+     * go. */
+    { "exported memory goes when its streams have finished", SHARED,
+      "b=2M@2 a=4M@1 export:a name:a@2 use:a@1 free:a@1 use:b@2 free:a@1!DOUBLE_FREE "
+      "driver_bytes=6M pending_bytes=4M forget pair:4M@2 memory_free=0 stream_wait=0 "
+      "driver_bytes=10M done pair:6M@2 driver_bytes=12M free:b@2" },
+    { "trim waits for exported memory", SHARED,
+      "a=4M@1 export:a use:a@1 free:a@1 trim:0 memory_free=1 driver_bytes=0" },
+    /* The end finds live, pending and cached memory. */
+    { "memory in use is waited for", SHARED,
+      "pair:2M@1 a=4M@1 use:a@1 free:a@1 trim:0 memory_free=1 driver_bytes=0 a0-2=2M@1 "
+      "use:a0-2@1 export:a0 free:a0-1@1" },
+    /* It will never be theirs. */
+    { "no stream waits for exported memory", SHARED ",soft=4M",
+      "a=4M@1 export:a use:a@1 free:a@1 b=4M@2 use:b@2 stream_wait=0 driver_bytes=8M "
+      "free:b@2" },
+    /* The host waits, and the capture goes on. */
+    { "exported memory is freed during a capture", SHARED,
+      "a0-1=2M@2 export:a0-1 pool:1 capture:1 pair:100@1 free:a0@2 use:a1@2 free:a1@2 trim:0 "
+      "memory_free=1 captured:1 unpool:1 release:1" },
+    { "peers reach shared memory", SHARED,
+      "a=100@0 access:a=1 set:peer=1 b=100@0 access:a=3 access:b=3 free:a@0 free:b@0" },
+};
+SCENES(who_has_exported_memory_next)
 
 /* The importer's bytes do not change, whatever the exporter allocates after its free. */
 UNIT_TEST(test_exported_memory_is_not_used_again)
 {
     shpool_device_handle handle;
     shpool_device_import *import;
-    char *ptr;
-    char *other;
-    void *next[4];
+    const char *other;
 
-    start(SHARED);
-    ptr = get(allocator, 4 * MIB, NULL);
-    memset(ptr, 'a', 4 * MIB);
-    handle = export_of(ptr);
+    begin(SHARED);
+    play("a=4M@0");
+    memset(block("a"), 'a', 4 * MIB);
+    handle = export_of(block("a"));
     import = import_of(&handle);
     shpool_device_handle_close(&handle);
-    put(allocator, ptr, NULL);
-    assert_int_equal(0, stats_of(allocator).driver_bytes); /* its stream was idle */
-    assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_free(allocator, ptr, NULL));
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(next); i++) {
-        next[i] = get(allocator, 4 * MIB, NULL);
-        memset(next[i], 'z', 4 * MIB);
+    play("free:a@0 driver_bytes=0 free:a@0!INVALID"); /* its stream was idle */
+    for (size_t i = 0; i < 4; i++) {
+        play("b%zu=4M@0", i);
+        memset(block((const char[]){ 'b', (char)('0' + i), '\0' }), 'z', 4 * MIB);
     }
     other = shpool_device_import_ptr(import);
     for (size_t i = 0; i < 4 * MIB; i += 4096) {
         assert_int_equal('a', other[i]);
     }
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(next); i++) {
-        put(allocator, next[i], NULL);
-    }
+    play("free:b0-3@0");
     assert_ok(shpool_device_import_close(import));
-    finish();
+    end();
 }
 
-/* Unmapping memory that a stream still uses would be a violation. */
-UNIT_TEST(test_exported_memory_goes_when_its_streams_have_finished)
-{
-    shpool_stream stream;
-    shpool_stream user;
-    shpool_device_handle handle;
-    void *other;
-    void *ptr;
-
-    start(SHARED);
-    stream = stable_stream();
-    user = stable_stream();
-    other = get(allocator, 2 * MIB, user);
-    ptr = get(allocator, 4 * MIB, stream);
-    handle = export_of(ptr);
-    shpool_device_handle_close(&handle);
-    assert_ok(shpool_device_record_stream(allocator, ptr, user));
-    fake_work(stream, ptr, 4 * MIB);
-    put(allocator, ptr, stream);
-    fake_work(user, other, 2 * MIB); /* both streams are busy */
-    assert_int_equal(SHPOOL_ERR_DOUBLE_FREE, shpool_device_free(allocator, ptr, stream));
-    assert_int_equal(6 * MIB, stats_of(allocator).driver_bytes);
-    assert_int_equal(4 * MIB, stats_of(allocator).pending_bytes);
-    put(allocator, get(allocator, 4 * MIB, user), user); /* finds it in use, and does not wait */
-    assert_int_equal(0, CALLS(memory_free) + CALLS(stream_wait));
-    assert_int_equal(10 * MIB, stats_of(allocator).driver_bytes);
-    fake_finish_all();
-    put(allocator, get(allocator, 6 * MIB, user), user);
-    assert_int_equal(12 * MIB, stats_of(allocator).driver_bytes); /* the exported 4 went */
-    put(allocator, other, user);
-    finish();
-}
-
-UNIT_TEST(test_trim_waits_for_exported_memory)
-{
-    shpool_stream stream;
-    shpool_device_handle handle;
-    void *ptr;
-
-    start(SHARED);
-    stream = stable_stream();
-    ptr = get(allocator, 4 * MIB, stream);
-    handle = export_of(ptr);
-    shpool_device_handle_close(&handle);
-    fake_work(stream, ptr, 4 * MIB);
-    put(allocator, ptr, stream);
-    assert_ok(shpool_device_trim(allocator, 0));
-    assert_int_equal(1, CALLS(memory_free));
-    assert_int_equal(0, stats_of(allocator).driver_bytes);
-    finish();
-}
-
-/* The device may still be at it, exported or not. */
-UNIT_TEST(test_memory_in_use_is_waited_for)
-{
-    shpool_stream stream;
-    shpool_device_handle handle;
-    void *ptr[3];
-
-    start(SHARED);
-    stream = stable_stream();
-    put(allocator, get(allocator, 2 * MIB, stream), stream);
-    ptr[0] = get(allocator, 4 * MIB, stream);
-    fake_work(stream, ptr[0], 4 * MIB);
-    put(allocator, ptr[0], stream);
-    assert_ok(shpool_device_trim(allocator, 0));
-    assert_int_equal(1, CALLS(memory_free));
-    assert_int_equal(0, stats_of(allocator).driver_bytes);
-    for (int i = 0; i < 3; i++) {
-        ptr[i] = get(allocator, 2 * MIB, stream);
-        fake_work(stream, ptr[i], 2 * MIB);
-    }
-    handle = export_of(ptr[0]);
-    shpool_device_handle_close(&handle);
-    put(allocator, ptr[0], stream);
-    put(allocator, ptr[1], stream);
-    finish(); /* live, pending and cached memory */
-}
-
-/* Streams do not wait for exported memory either: it will never be theirs. */
-UNIT_TEST(test_nobody_waits_for_exported_memory)
-{
-    shpool_stream stream;
-    shpool_stream other;
-    shpool_device_handle handle;
-    void *ptr;
-
-    start(SHARED ",soft=4M");
-    stream = stable_stream();
-    other = stable_stream();
-    ptr = get(allocator, 4 * MIB, stream);
-    handle = export_of(ptr);
-    shpool_device_handle_close(&handle);
-    fake_work(stream, ptr, 4 * MIB);
-    put(allocator, ptr, stream);
-    ptr = get(allocator, 4 * MIB, other);
-    fake_work(other, ptr, 4 * MIB);
-    assert_int_equal(0, CALLS(stream_wait));
-    assert_int_equal(8 * MIB, stats_of(allocator).driver_bytes);
-    put(allocator, ptr, other);
-    finish();
-}
-
-/* Memory that importers may still see is not the exporter's any more, so it does not lack it. */
+/* Memory that importers may still see is not the exporter's any more, so it does not lack it.  The
+ * request waits for the stream. */
 UNIT_TEST(test_out_of_memory_takes_exported_memory_back)
 {
-    shpool_stream stream;
-    shpool_device_handle handle;
-    void *ptr;
-
-    descriptors = count_descriptors();
-    fake_start(1, 64 * MIB);
-    fake_set_current(0);
-    open_allocator(SHARED, 0, &allocator);
-    stream = stable_stream();
-    ptr = get(allocator, 40 * MIB, stream);
-    handle = export_of(ptr);
-    shpool_device_handle_close(&handle);
-    fake_work(stream, ptr, 40 * MIB);
-    put(allocator, ptr, stream);
-    ptr = get(allocator, 50 * MIB, stream); /* waits for the stream */
-    fake_work(stream, ptr, 50 * MIB);
-    put(allocator, ptr, stream);
-    finish();
-}
-
-UNIT_TEST(test_exported_memory_is_freed_during_a_capture)
-{
-    shpool_stream stream;
-    shpool_stream other;
-    shpool_device_handle handle;
-    void *ptr[2];
-
-    start(SHARED);
-    stream = stable_stream();
-    other = stable_stream();
-    for (int i = 0; i < 2; i++) {
-        ptr[i] = get(allocator, 2 * MIB, other);
-        handle = export_of(ptr[i]);
-        shpool_device_handle_close(&handle);
-    }
-    assert_ok(shpool_device_capture_begin(allocator, 1, 2));
-    fake_capture_begin(stream);
-    put(allocator, get(allocator, 100, stream), stream);
-    put(allocator, ptr[0], other);
-    fake_work(other, ptr[1], 2 * MIB);
-    put(allocator, ptr[1], other);
-    assert_ok(shpool_device_trim(allocator, 0));
-    assert_int_equal(1, CALLS(memory_free)); /* the host waits, and the capture goes on */
-    (void)fake_capture_end(stream);
-    assert_ok(shpool_device_capture_end(allocator, 1, 2));
-    assert_ok(shpool_device_capture_release(allocator, 1, 2));
-    finish();
+    begin_on(64 * MIB, SHARED);
+    play("a=40M@1 export:a use:a@1 free:a@1 a=50M@1 use:a@1 free:a@1");
+    end();
 }
 
 /* Several exports, imports and descriptors of one allocation, closed in any order. */
@@ -436,7 +241,7 @@ UNIT_TEST(test_closes_come_in_any_order)
         shpool_device_import *import[2];
         char *ptr;
 
-        start(SHARED);
+        begin(SHARED);
         ptr = get(allocator, 2 * MIB, NULL);
         ptr[5] = 'e';
         for (int i = 0; i < 2; i++) {
@@ -459,7 +264,7 @@ UNIT_TEST(test_closes_come_in_any_order)
         }
         shpool_device_handle_close(&handle[1]);
         shpool_device_handle_close(&handle[1]); /* empty now */
-        finish();
+        end();
     }
 }
 
@@ -507,10 +312,11 @@ UNIT_TEST(test_threads_export_what_others_free)
 {
     pthread_t thread[THREADS];
 
-    start(SHARED);
+    begin(SHARED);
     atomic_store(&offered, NULL);
     for (int i = 0; i < THREADS; i++) {
-        assert_int_equal(0, pthread_create(&thread[i], NULL, share_and_steal, stable_stream()));
+        assert_int_equal(0, pthread_create(&thread[i], NULL, share_and_steal,
+                                           stream_of((char)('1' + i))));
     }
     for (int i = 0; i < THREADS; i++) {
         assert_int_equal(0, pthread_join(thread[i], NULL));
@@ -519,27 +325,10 @@ UNIT_TEST(test_threads_export_what_others_free)
     assert_int_equal(0, live_bytes(allocator));
     assert_ok(shpool_device_trim(allocator, 0));
     assert_int_equal(0, stats_of(allocator).driver_bytes);
-    finish();
+    end();
 }
 
 /* ---- devices ---- */
-
-UNIT_TEST(test_peers_reach_shared_memory)
-{
-    void *before;
-    void *after;
-
-    start(SHARED);
-    before = get(allocator, 100, NULL);
-    assert_int_equal(1, fake_access(before));
-    assert_ok(shpool_device_set(allocator, "peer", "1"));
-    after = get(allocator, 100, NULL);
-    assert_int_equal(3, fake_access(before));
-    assert_int_equal(3, fake_access(after));
-    put(allocator, before, NULL);
-    put(allocator, after, NULL);
-    finish();
-}
 
 UNIT_TEST(test_an_import_is_for_one_device)
 {
@@ -547,7 +336,7 @@ UNIT_TEST(test_an_import_is_for_one_device)
     shpool_device_import *import;
     void *ptr;
 
-    start(SHARED);
+    begin(SHARED);
     ptr = get(allocator, 100, NULL);
     handle = export_of(ptr);
     assert_ok(shpool_device_import_open(&handle, 1, &import));
@@ -558,12 +347,12 @@ UNIT_TEST(test_an_import_is_for_one_device)
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_import_open(&handle, 7, &import));
     assert_null(import);
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_import_open(&handle, -2, &import));
-    fake_without_peers(1);
+    fake.hermit = 1;
     assert_int_equal(SHPOOL_ERR_UNSUPPORTED, shpool_device_import_open(&handle, 1, &import));
     assert_detail("device 1 cannot reach the memory of device 0");
     shpool_device_handle_close(&handle);
     put(allocator, ptr, NULL);
-    finish();
+    end();
 }
 
 /* Another process may number devices otherwise, or see others. */
@@ -574,23 +363,23 @@ UNIT_TEST(test_devices_are_told_by_their_names)
     shpool_device_import *import;
     void *ptr;
 
-    start(SHARED);
+    begin(SHARED);
     open_allocator(SHARED, 1, &second);
     ptr = get(second, 100, NULL);
     assert_ok(shpool_device_export(second, ptr, &handle));
     import = import_of(&handle);
     assert_int_equal(1, shpool_device_import_device(import));
     assert_ok(shpool_device_import_close(import));
-    fake_hide_devices(1); /* device 1 is now device 0 */
+    fake.hidden = 1; /* device 1 is now device 0 */
     import = import_of(&handle);
     assert_int_equal(0, shpool_device_import_device(import));
     assert_ok(shpool_device_import_close(import));
-    fake_hide_devices(2);
+    fake.hidden = 2;
     assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_import_open(&handle, -1, &import));
     assert_detail("GPU-5a5a5a5a-5a5a-5a5a-5a5a-5a5a5a5a5a01");
     assert_detail("CUDA_VISIBLE_DEVICES");
     shpool_device_handle_close(&handle);
     put(second, ptr, NULL);
     shpool_device_allocator_unref(second);
-    finish();
+    end();
 }

@@ -104,7 +104,7 @@ static void find_the_device(void)
     shpool_device_import *import;
 
     fake_start(1, 64 * MIB);
-    fake_hide_devices(1);
+    fake.hidden = 1;
     import = receive_and_open();
     EXPECT(shpool_device_import_device(import) == 0);
     expect_all(shpool_device_import_ptr(import), 'p');

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Allocators' knowledge of streams: lanes of short-lived streams, per-thread streams. */
-#include "base_trial.h"
+#include "scene.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -18,57 +18,30 @@ static shpool_timelines *lanes_of_bins(void)
 TEST_ON_BOTH(test_streams_that_nobody_retired_leave_no_lanes)
 {
     begin("bins");
-    put(allocator, get(allocator, 4096, NULL), NULL);
-    for (int i = 0; i < 200; i++) {
-        shpool_stream s = fake_stream(0, CU_STREAM_NON_BLOCKING);
-        void *ptr = get(allocator, 4096, s);
-
-        fake_work(s, ptr, 4096);
-        put(allocator, ptr, s);
-        fake_finish_all();
-        fake_stream_destroy(s);
-    }
+    play("pair:4K@0 200*{ a=4K@6 use:a@6 free:a@6 done destroy:6 } driver_bytes<=2M");
     assert_true(atomic_load(&lanes_of_bins()->count) <= 4);
-    assert_true(stats_of(allocator).driver_bytes <= 2 * MIB);
     end();
 }
 
 /* The last use by a stream that was only recorded has no event: its lane waits for the last
- * resort. */
+ * resort.  It is destroyed against the contract, and another one has its handle. */
 TEST_ON_BOTH(test_a_named_stream_that_nobody_retired_is_not_taken_for_finished)
 {
-    shpool_stream owner;
-    shpool_stream user;
-    void *ptr;
-    void *next;
-
     begin("bins:soft=0");
-    owner = stable_stream();
-    user = fake_stream(0, CU_STREAM_NON_BLOCKING);
-    ptr = get(allocator, 20 * MIB, owner);
-    assert_ok(shpool_device_record_stream(allocator, ptr, user));
-    fake_work(user, ptr, 20 * MIB);
-    fake_stream_destroy(user); /* against the contract */
-    user = fake_stream(0, CU_STREAM_NON_BLOCKING); /* the same handle */
-    put(allocator, get(allocator, 256, user), user);
-    put(allocator, ptr, owner);
-    next = get(allocator, 20 * MIB, owner);
-    fake_work(owner, next, 20 * MIB);
+    play("a=20M@1 name:a@6 use:a@6 destroy:6 pair:256@6 free:a@1 b=20M@1 use:b@1");
     end();
 }
 
 TEST_ON_BOTH(test_what_is_known_to_be_stable_is_not_looked_up_anew)
 {
     shpool_timeline *t;
-    shpool_stream s;
     uint64_t incarnation;
 
     begin("bins");
-    s = stable_stream();
-    assert_ok(shpool_timeline_lock(lanes_of_bins(), s, &t));
+    assert_ok(shpool_timeline_lock(lanes_of_bins(), stream_of('1'), &t));
     incarnation = t->incarnation;
     shpool_spin_unlock(&t->lock);
-    assert_ok(shpool_device_stream_stable(allocator, s)); /* the hooks say so very often */
+    play("stable:1"); /* the hooks say so very often */
     assert_int_equal(incarnation, t->incarnation);
     end();
 }
@@ -85,54 +58,37 @@ static void *use_on_its_own_stream(void *ptr)
     return ptr;
 }
 
-static void check_named_by_a_thread(const char *spec)
+/* Block a is used by another thread on its own stream, and freed by this one. */
+static void use_in_a_thread(const char *spec, const char *bytes)
 {
-    shpool_stream s;
     pthread_t thread;
-    void *ptr;
     void *result;
 
     begin(spec);
-    s = stable_stream();
-    ptr = get(allocator, 4096, s);
-    assert_int_equal(0, pthread_create(&thread, NULL, use_on_its_own_stream, ptr));
+    play("a=%s@1", bytes);
+    assert_int_equal(0, pthread_create(&thread, NULL, use_on_its_own_stream, block("a")));
     pthread_join(thread, &result);
-    assert_ptr_equal(ptr, result);
-    put(allocator, ptr, s);
-    ptr = get(allocator, 4096, s);
-    fake_work(s, ptr, 4096);
-    put(allocator, ptr, s);
-    end();
+    assert_ptr_equal(block("a"), result);
+    play("free:a@1 b=%s@1", bytes);
 }
 
 /* The same where memory is so short that a request waits for the block's users on the device. */
 TEST_ON_BOTH(test_an_event_of_a_thread_is_recorded_by_it)
 {
-    shpool_stream s;
-    pthread_t thread;
-    void *ptr;
-    void *result;
-
-    begin("bins:hard=2M");
-    s = stable_stream();
-    ptr = get(allocator, 2 << 20, s);
-    assert_int_equal(0, pthread_create(&thread, NULL, use_on_its_own_stream, ptr));
-    pthread_join(thread, &result);
-    assert_ptr_equal(ptr, result);
-    put(allocator, ptr, s);
-    ptr = get(allocator, 2 << 20, s);
-    assert_ptr_equal(result, ptr);
-    fake_work(s, ptr, 2 << 20);
-    put(allocator, ptr, s);
+    use_in_a_thread("bins:hard=2M", "2M");
+    play("b==a use:b@1 free:b@1");
     end();
 }
 
 TEST_ON_BOTH(test_a_thread_names_its_own_stream_and_another_frees)
 {
-    check_named_by_a_thread("bins");
-    check_named_by_a_thread("buckets");
-    check_named_by_a_thread("async");
-    check_named_by_a_thread("simple");
+    static const char *const specs[] = { "bins", "buckets", "async", "simple" };
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(specs); i++) {
+        use_in_a_thread(specs[i], "4K");
+        play("use:b@1 free:b@1");
+        end();
+    }
 }
 
 /* ---- two threads wait for the device at the same time ---- */
@@ -187,7 +143,7 @@ TEST_ON_BOTH(test_a_wait_finishes_what_was_there_before_it_only)
     assert_ok(shpool_timeline_lock(lanes_of_bins(), NULL, &t));
     before = shpool_timeline_mark(lanes_of_bins(), t);
     shpool_spin_unlock(&t->lock);
-    fake_on_sync(in_sync);
+    fake.on_sync = in_sync;
     assert_int_equal(0, pthread_create(&thread, NULL, free_and_sync, t));
     assert_ok(shpool_timelines_sync(lanes_of_bins()));
     assert_true(shpool_timeline_is_done(t, before));
@@ -196,6 +152,6 @@ TEST_ON_BOTH(test_a_wait_finishes_what_was_there_before_it_only)
     pthread_join(thread, NULL);
     assert_true(second_syncs);
     assert_true(shpool_timeline_is_done(t, before + 1));
-    fake_on_sync(NULL);
+    fake.on_sync = NULL;
     end();
 }

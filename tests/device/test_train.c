@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* Synthetic training loops and caches: how much more than the requested memory is reserved, and
  * until when the driver is called. */
-#include "base_trial.h"
+#include "scene.h"
 
 #include "tools/bench/memory/loads.h"
 

@@ -2,321 +2,111 @@
 /* The base `bins` with memory=vmm: granules that stay mapped where they were, and windows, large
  * blocks that borrow them: no call of the driver the second time, and all is as before
  * afterwards. */
-#include "base_trial.h"
+#include "scene.h"
 
 #include "device/bins/bins.h"
 #include "device/stack.h"
 
-#define CALLS(_member) fake_calls(FAKE_CALL_##_member)
-#define BLOCKS 10
+/* Ten blocks of 20 MiB, of which every second is freed: 100 MiB are idle, in five pieces.  GATHER
+ * has them again where they were, FINISH frees the others. */
+#define SCATTER "a0-9=20M@1 use:a0-9@1 free:a0-8/2@1 "
+#define GATHER                                                                                     \
+    "b0-8/2=20M@1 use:b0-8/2@1 b0==a0 b2==a2 b4==a4 b6==a6 b8==a8 free:b0-8/2@1 "
+#define FINISH "free:a1-9/2@1 trim:0 driver_bytes=0 held=0"
 
-static void *ptr[BLOCKS];
-static shpool_stream stream;
+/* A large block that lives for a while. */
+#define LARGE(_name, _bytes) #_name "=" #_bytes "@1 use:" #_name "@1 free:" #_name "@1 "
+#define SAME(_name, _first, _bytes) LARGE(_name, _bytes) #_name "==" #_first " "
 
-/* Blocks of 20 MiB, of which every second is freed: 100 MiB are idle, in five pieces. */
-static void scatter(const char *spec)
-{
-    begin(spec);
-    stream = stable_stream();
-    for (unsigned i = 0; i < BLOCKS; i++) {
-        ptr[i] = get(allocator, 20 * MIB, stream);
-        fake_work(stream, ptr[i], 20 * MIB);
-    }
-    for (unsigned i = 0; i < BLOCKS; i += 2) {
-        put(allocator, ptr[i], stream);
-    }
-}
-
-static void finish(void)
-{
-    for (unsigned i = 1; i < BLOCKS; i += 2) {
-        put(allocator, ptr[i], stream);
-    }
-    assert_ok(shpool_device_trim(allocator, 0));
-    assert_int_equal(0, stats_of(allocator).driver_bytes);
-    assert_int_equal(0, fake_holds().bytes);
-    end();
-}
-
-/* A large block that lives for a while; its address. */
-static void *use_large(size_t bytes)
-{
-    void *large = get(allocator, bytes, stream);
-
-    fake_work(stream, large, bytes);
-    put(allocator, large, stream);
-    return large;
-}
-
-/* The blocks that were freed can be had again where they were. */
-static void use_scattered(void)
-{
-    void *again[BLOCKS / 2];
-
-    for (unsigned i = 0; i < BLOCKS / 2; i++) {
-        again[i] = get(allocator, 20 * MIB, stream);
-        fake_work(stream, again[i], 20 * MIB);
-        assert_ptr_equal(ptr[2 * i], again[i]);
-    }
-    for (unsigned i = 0; i < BLOCKS / 2; i++) {
-        put(allocator, again[i], stream);
-    }
-}
-
-/* The GPU never reaches the work: neither moves nor calls depend on it. */
-UNIT_TEST(test_the_second_time_calls_nothing)
-{
-    void *first;
-
-    scatter("bins:memory=vmm,wait=0");
-    first = use_large(80 * MIB);
-    use_scattered();
-    fake_forget_calls();
-    for (unsigned i = 0; i < 3; i++) {
-        assert_ptr_equal(first, use_large(80 * MIB));
-        use_scattered();
-        assert_ok(shpool_device_check(allocator));
-    }
-    assert_int_equal(0, fake_all_calls());
-    assert_in_range(stats_of(allocator).driver_bytes_peak, 200 * MIB, 216 * MIB);
-    finish();
-}
-
-/* Two sizes in turns keep a window each. */
-UNIT_TEST(test_windows_do_not_displace_each_other)
-{
-    void *first;
-    void *second;
-
-    scatter("bins:memory=vmm,wait=0");
-    first = use_large(80 * MIB);
-    use_scattered();
-    second = use_large(62 * MIB);
-    use_scattered();
-    fake_forget_calls();
-    for (unsigned i = 0; i < 3; i++) {
-        assert_ptr_equal(first, use_large(80 * MIB));
-        use_scattered();
-        assert_ptr_equal(second, use_large(62 * MIB));
-        use_scattered();
-    }
-    assert_int_equal(0, fake_all_calls());
-    finish();
-}
-
-/* What a stream has not finished with moves for this stream only, whatever its address is. */
-UNIT_TEST(test_other_streams_do_not_get_what_is_in_use)
-{
-    shpool_stream other;
-    void *large;
-
-    scatter("bins:memory=vmm,wait=0,reuse=done");
-    (void)use_large(80 * MIB);
-    other = stable_stream();
-    large = get(allocator, 80 * MIB, other);
-    fake_work(other, large, 80 * MIB);
-    assert_true(stats_of(allocator).driver_bytes >= 280 * MIB);
-    assert_ok(shpool_device_check(allocator));
-    put(allocator, large, other);
-    fake_finish_all();
-    large = get(allocator, 80 * MIB, other);
-    fake_work(other, large, 80 * MIB);
-    put(allocator, large, other);
-    finish();
-}
-
-/* A part of a block that grew out of memory in use is in use, too, when the rest is free. */
-UNIT_TEST(test_the_rest_of_a_grown_block_is_in_use)
-{
-    shpool_stream other;
-    void *small[8];
-    void *large;
-
-    begin("bins:memory=vmm,wait=0,reuse=done,hard=32M");
-    stream = stable_stream();
-    other = stable_stream();
-    for (unsigned i = 0; i < 8; i++) {
-        small[i] = get(allocator, 4 * MIB, stream);
-        fake_work(stream, small[i], 4 * MIB);
-    }
-    for (unsigned i = 0; i < 8; i += 2) {
-        put(allocator, small[i], stream);
-    }
-    large = get(allocator, 11 * MIB, stream); /* 12 MiB are moved together for it */
-    fake_work(stream, large, 11 * MIB);
-    small[0] = get(allocator, 1 * MIB, other); /* after a wait, which the driver can do */
-    fake_work(other, small[0], 1 * MIB);
-    put(allocator, small[0], other);
-    put(allocator, large, stream);
-    for (unsigned i = 1; i < 8; i += 2) {
-        put(allocator, small[i], stream);
-    }
-    end();
-}
-
-/* The driver refuses new granules: the window is made of idle ones alone, and found again. */
-UNIT_TEST(test_a_window_without_new_granules)
-{
-    void *first;
-
-    scatter("bins:memory=vmm,wait=0,hard=200M");
-    fake_forget_calls();
-    first = use_large(80 * MIB);
-    assert_int_equal(0, CALLS(granule_create));
-    use_scattered();
-    assert_int_equal(200 * MIB, stats_of(allocator).driver_bytes);
-    fake_forget_calls();
-    assert_ptr_equal(first, use_large(80 * MIB));
-    use_scattered();
-    assert_int_equal(0, fake_all_calls());
-    finish();
-}
+/* wait=0: the GPU never reaches the work, and neither moves nor calls depend on it. */
+static const scene windows_are_kept[] = {
+    { "the second time calls nothing", "bins:memory=vmm,wait=0",
+      SCATTER LARGE(w, 80M) GATHER "forget 3*{ " SAME(x, w, 80M) GATHER "check } calls=0 "
+      "driver_bytes_peak>=200M driver_bytes_peak<=216M " FINISH },
+    { "two sizes in turns keep a window each", "bins:memory=vmm,wait=0",
+      SCATTER LARGE(w, 80M) GATHER LARGE(v, 62M) GATHER "forget 3*{ " SAME(x, w, 80M) GATHER
+      SAME(y, v, 62M) GATHER "} calls=0 " FINISH },
+    /* what it has not finished with moves for this stream only, whatever its address is */
+    { "other streams do not get memory in use", "bins:memory=vmm,wait=0,reuse=done",
+      SCATTER LARGE(w, 80M) "x=80M@2 use:x@2 driver_bytes>=280M check free:x@2 done x=80M@2 "
+      "use:x@2 free:x@2 " FINISH },
+    /* A part of a block that grew out of memory in use is in use, too, when the rest is free:
+     * 12 MiB are moved together for b.  c comes after a wait, which the driver can do. */
+    { "the rest of a grown block is in use", "bins:memory=vmm,wait=0,reuse=done,hard=32M",
+      "a0-7=4M@1 use:a0-7@1 free:a0-6/2@1 b=11M@1 use:b@1 c=1M@2 use:c@2 free:c@2 free:b@1 "
+      "free:a1-7/2@1" },
+    { "a window of idle granules alone is found again", "bins:memory=vmm,wait=0,hard=200M",
+      SCATTER "forget " LARGE(w, 80M) "granule_create=0 " GATHER "driver_bytes=200M forget "
+      SAME(x, w, 80M) GATHER "calls=0 " FINISH },
+    /* peers that come later reach all places, and so do those of later windows */
+    { "peers reach windows", "bins:memory=vmm,wait=0",
+      SCATTER LARGE(w, 80M) GATHER "set:peer=1 x=80M@1 x==w access:x=3 free:x@1 " FINISH },
+    /* granules that are mapped at several places go back only if no place is in use */
+    { "trim waits for all places", "bins:memory=vmm,wait=0",
+      SCATTER LARGE(w, 80M) GATHER "forget trim:0 memory_free=1 driver_bytes=100M forget "
+      "trim:0 memory_free=0 " FINISH },
+    /* new granules are allowed for 32; at last the blocks are whole again */
+    { "small requests use large free blocks", "bins:memory=vmm,wait=0",
+      SCATTER "s0-31=512K@1 use:s0-31@1 forget s32-43=512K@1 use:s32-43@1 granule_create=0 "
+      "granule_map=0 check free:s0-43@1 a0-8/2=20M@1 use:a0-8/2@1 granule_create=0 "
+      "granule_map=0 free:a0-8/2@1 " FINISH },
+    /* Small blocks that were freed long ago, and wait in their lane, give their memory to large
+     * ones; those that were freed a moment ago stay.  t is there for the tiny requests, which
+     * flush nothing. */
+    { "small blocks that were just freed stay", "bins:memory=vmm,wait=0",
+      "t=256@1 s0-127=512K@1 use:s0-127@1 free:t@1 free:s0-127@1 l0-5=8M@1 use:l0-5@1 "
+      "driver_bytes>=112M driver_bytes<=116M free:l0-5@1" },
+    { "old small blocks serve large ones", "bins:memory=vmm,wait=0",
+      "t=256@1 s0-127=512K@1 use:s0-127@1 free:t@1 free:s0-127@1 1024*{ pair:256@1 } "
+      "l0-5=8M@1 use:l0-5@1 driver_bytes>=64M driver_bytes<=84M free:l0-5@1" },
+    /* A few old ones stay in their lane, because a program that repeats its requests wants
+     * them again.  t is used without an end: nothing is for the other stream.  l0 to l3 are
+     * idle, but in use: granules run short.  s2 is not the lowest one. */
+    { "a few old small blocks stay", "bins:memory=vmm,wait=0,reuse=done",
+      "t=256@1 s0-2=512K@1 use:t@1 free:s0-2@1 free:t@1 1024*{ pair:256@1 } l0-23=8M@2 "
+      "use:l0-23@2 free:l0-3@2 l0-3=8M@1 driver_bytes>=224M driver_bytes<=230M s3=512K@1 "
+      "s3==s2 free:s3@1 free:l0-3@1 free:l4-23@2" },
+};
+SCENES(windows_are_kept)
 
 /* Whichever call of the driver is refused while a window is made, the request is served, the next
- * one, too, and no granule is lost. */
+ * one, too, and no granule is lost.  Some are at places of the window already. */
 UNIT_TEST(test_a_refusal_loses_no_window)
 {
     int failed = 1;
 
     for (unsigned long nth = 1; failed; nth++) {
-        void *large;
-
-        scatter("bins:memory=vmm,wait=0");
-        (void)use_large(70 * MIB); /* some granules are at places of the next window */
-        use_scattered();
+        begin("bins:memory=vmm,wait=0");
+        play(SCATTER LARGE(w, 70M) GATHER);
         fake_fail(nth, CU_ERROR_OUT_OF_MEMORY);
-        large = use_large(80 * MIB);
+        play(LARGE(w, 80M));
         failed = fake_failed();
         fake_fail(0, CU_SUCCESS);
-        assert_non_null(large);
-        assert_ok(shpool_device_check(allocator));
-        (void)use_large(80 * MIB);
-        assert_ok(shpool_device_check(allocator));
-        assert_in_range(stats_of(allocator).driver_bytes_peak, 200 * MIB, 216 * MIB);
-        finish();
+        play("check " LARGE(w, 80M) "check driver_bytes_peak>=200M driver_bytes_peak<=216M");
+        play(FINISH);
+        end();
     }
-}
-
-/* Peers that come later reach all places, and so do those of later windows. */
-UNIT_TEST(test_peers_reach_windows)
-{
-    void *large;
-
-    scatter("bins:memory=vmm,wait=0");
-    large = use_large(80 * MIB);
-    use_scattered();
-    assert_ok(shpool_device_set(allocator, "peer", "1"));
-    assert_ptr_equal(large, get(allocator, 80 * MIB, stream));
-    assert_int_equal(3, fake_access(large));
-    assert_int_equal(3, fake_access((char *)large + 80 * MIB - 1));
-    put(allocator, large, stream);
-    finish();
-}
-
-/* Granules that are mapped at several places go back to the driver only if no place is in use. */
-UNIT_TEST(test_trim_waits_for_all_places)
-{
-    scatter("bins:memory=vmm,wait=0");
-    (void)use_large(80 * MIB);
-    use_scattered();
-    fake_forget_calls();
-    assert_ok(shpool_device_trim(allocator, 0));
-    assert_int_equal(1, CALLS(memory_free));
-    assert_int_equal(100 * MIB, stats_of(allocator).driver_bytes);
-    fake_forget_calls();
-    assert_ok(shpool_device_trim(allocator, 0));
-    assert_int_equal(0, CALLS(memory_free));
-    finish();
-}
-
-/* Small requests use large free blocks rather than calls of the driver. */
-UNIT_TEST(test_a_small_request_is_a_guest)
-{
-    void *small[44];
-
-    scatter("bins:memory=vmm,wait=0");
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
-        if (i == 32) { /* new granules are allowed for so many */
-            fake_forget_calls();
-        }
-        small[i] = get(allocator, MIB / 2, stream);
-        fake_work(stream, small[i], MIB / 2);
-    }
-    assert_int_equal(0, CALLS(granule_create) + CALLS(granule_map));
-    assert_ok(shpool_device_check(allocator));
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
-        put(allocator, small[i], stream);
-    }
-    for (unsigned i = 0; i < BLOCKS; i += 2) { /* their blocks are whole again */
-        ptr[i] = get(allocator, 20 * MIB, stream);
-        fake_work(stream, ptr[i], 20 * MIB);
-    }
-    assert_int_equal(0, CALLS(granule_create) + CALLS(granule_map));
-    for (unsigned i = 0; i < BLOCKS; i += 2) {
-        put(allocator, ptr[i], stream);
-    }
-    finish();
 }
 
 /* The check counts guests by class: two wrong counts whose sum is right are found. */
 UNIT_TEST(test_guests_are_counted_by_class)
 {
     bins_self *bins;
-    void *small[44];
+    unsigned *count;
 
-    scatter("bins:memory=vmm,wait=0");
+    begin("bins:memory=vmm,wait=0");
+    play(SCATTER "s0-43=512K@1");
     bins = allocator->self;
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
-        small[i] = get(allocator, MIB / 2, stream);
-    }
-    assert_true(bins->guests[bins_guest_class(bins_class(MIB / 2))] > 0);
-    assert_ok(shpool_device_check(allocator));
-    bins->guests[bins_guest_class(bins_class(MIB / 2))]--;
+    count = &bins->guests[bins_guest_class(bins_class(MIB / 2))];
+    assert_true(*count > 0);
+    play("check");
+    --*count;
     bins->guests[0]++;
-    assert_int_equal(SHPOOL_ERR_CORRUPT, shpool_device_check(allocator));
-    assert_detail("guests of the large heap are not counted");
-    bins->guests[bins_guest_class(bins_class(MIB / 2))]++;
+    play("check!CORRUPT 'guests of the large heap are not counted'");
+    ++*count;
     bins->guests[0]--;
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
-        put(allocator, small[i], stream);
-    }
-    finish();
-}
-
-/* Small blocks that were freed long ago, and wait in their lane, give their memory to large ones;
- * those that were freed a moment ago stay. */
-UNIT_TEST(test_old_small_blocks_serve_large_ones)
-{
-    for (unsigned later = 0; later <= 1024; later += 1024) {
-        void *small[128];
-        void *large[6];
-        void *tiny;
-
-        begin("bins:memory=vmm,wait=0");
-        stream = stable_stream();
-        tiny = get(allocator, 256, stream);
-        for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
-            small[i] = get(allocator, MIB / 2, stream);
-            fake_work(stream, small[i], MIB / 2);
-        }
-        put(allocator, tiny, stream); /* it is there for the next ones, which flush nothing */
-        for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
-            put(allocator, small[i], stream);
-        }
-        for (unsigned i = 0; i < later; i++) {
-            put(allocator, get(allocator, 256, stream), stream);
-        }
-        for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(large); i++) {
-            large[i] = get(allocator, 8 * MIB, stream);
-            fake_work(stream, large[i], 8 * MIB);
-        }
-        assert_in_range(stats_of(allocator).driver_bytes, (later > 0) ? 64 * MIB : 112 * MIB,
-                        (later > 0) ? 84 * MIB : 116 * MIB);
-        for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(large); i++) {
-            put(allocator, large[i], stream);
-        }
-        end();
-    }
+    play("free:s0-43@1 " FINISH);
+    end();
 }
 
 static int flush_old(bins_self *bins)
@@ -324,7 +114,7 @@ static int flush_old(bins_self *bins)
     shpool_timeline *t;
     int moved;
 
-    assert_ok(shpool_timeline_lock(&bins->lanes, stream, &t));
+    assert_ok(shpool_timeline_lock(&bins->lanes, stream_of('1'), &t));
     shpool_spin_unlock(&t->lock);
     shpool_mutex_lock(&bins->lock);
     moved = bins_flush_old(bins, (bins_lane *)t);
@@ -336,80 +126,34 @@ static int flush_old(bins_self *bins)
  * request moves them before it looks for one, so only other threads' frees can be there then. */
 UNIT_TEST(test_old_guests_stay)
 {
-    bins_self *bins;
-    void *small[60];
-    void *tiny;
+    const unsigned smalls = 60;
+    int is_guest[60];
     unsigned guests = 0;
+    bins_self *bins;
 
-    scatter("bins:memory=vmm,wait=0");
+    begin("bins:memory=vmm,wait=0");
     bins = allocator->self;
-    tiny = get(allocator, 256, stream);
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
-        small[i] = get(allocator, MIB / 2, stream);
-        fake_work(stream, small[i], MIB / 2);
-    }
-    put(allocator, tiny, stream);
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
-        if (bins_is_guest(bins_find(bins, small[i]))) {
-            put(allocator, small[i], stream);
-            small[i] = NULL;
+    play(SCATTER "t=256@1 s0-59=512K@1 use:s0-59@1 free:t@1");
+    for (unsigned i = 0; i < smalls; i++) {
+        char name[8];
+
+        snprintf(name, sizeof(name), "s%u", i);
+        is_guest[i] = bins_is_guest(bins_find(bins, block(name)));
+        if (is_guest[i]) {
+            play("free:s%u@1", i);
             guests++;
         }
     }
     assert_true(guests * MIB / 2 >= stats_of(allocator).driver_bytes / 32);
-    for (unsigned i = 0; i < 1024; i++) {
-        put(allocator, get(allocator, 256, stream), stream);
-    }
+    play("1024*{ pair:256@1 }");
     assert_int_equal(0, flush_old(bins));
     assert_int_equal(guests, bins->guests[bins_guest_class(bins_class(MIB / 2))]);
-    (void)use_large(80 * MIB);
-    use_scattered();
-    assert_ok(shpool_device_check(allocator));
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
-        (void)((small[i] != NULL) ? put(allocator, small[i], stream) : (void)0);
+    play(LARGE(w, 80M) GATHER "check");
+    for (unsigned i = 0; i < smalls; i++) {
+        if (!is_guest[i]) {
+            play("free:s%u@1", i);
+        }
     }
-    finish();
-}
-
-/* A few old ones stay in their lane, because a program that repeats its requests wants them
- * again. */
-UNIT_TEST(test_a_few_old_small_blocks_stay)
-{
-    shpool_stream other;
-    void *small[3];
-    void *large[24];
-    void *tiny;
-
-    begin("bins:memory=vmm,wait=0,reuse=done");
-    stream = stable_stream();
-    other = stable_stream();
-    tiny = get(allocator, 256, stream);
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
-        small[i] = get(allocator, MIB / 2, stream);
-    }
-    fake_work(stream, tiny, 256); /* which never ends: nothing is for the other stream */
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(small); i++) {
-        put(allocator, small[i], stream);
-    }
-    put(allocator, tiny, stream);
-    for (unsigned i = 0; i < 1024; i++) {
-        put(allocator, get(allocator, 256, stream), stream);
-    }
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(large); i++) {
-        large[i] = get(allocator, 8 * MIB, other);
-        fake_work(other, large[i], 8 * MIB);
-    }
-    for (unsigned i = 0; i < 4; i++) { /* idle, but in use: granules run short */
-        put(allocator, large[i], other);
-    }
-    for (unsigned i = 0; i < 4; i++) {
-        large[i] = get(allocator, 8 * MIB, stream);
-    }
-    assert_in_range(stats_of(allocator).driver_bytes, 224 * MIB, 230 * MIB);
-    assert_ptr_equal(small[2], get(allocator, MIB / 2, stream)); /* not the lowest one */
-    put(allocator, small[2], stream);
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(large); i++) {
-        put(allocator, large[i], (i < 4) ? stream : other);
-    }
+    play(FINISH);
     end();
 }

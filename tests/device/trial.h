@@ -50,4 +50,38 @@ static inline uint64_t live_bytes(shpool_device_allocator *allocator)
     return stats_of(allocator).live_bytes;
 }
 
+/* ---- a third party's base over bins, or layer, that passes each call on ---- */
+
+static inline shpool_status pass_create(const shpool_device_setup *made, void **self_p)
+{
+    return shpool_device_allocator_open("bins", made->device, (shpool_device_allocator **)self_p);
+}
+
+static inline shpool_status pass_create_layer(const shpool_device_setup *made, void **self_p)
+{
+    *self_p = made->upstream;
+    return SHPOOL_OK;
+}
+
+static inline void pass_destroy(void *self)
+{
+    shpool_device_allocator_unref(self);
+}
+
+static inline void pass_nothing(void *self)
+{
+    (void)self;
+}
+
+static inline shpool_status pass_malloc(void *self, size_t bytes, shpool_stream stream,
+                                        void **ptr_p)
+{
+    return shpool_device_malloc(self, bytes, stream, ptr_p);
+}
+
+static inline shpool_status pass_free(void *self, void *ptr, shpool_stream stream)
+{
+    return shpool_device_free(self, ptr, stream);
+}
+
 #endif /* SHPOOL_TESTS_DEVICE_TRIAL_H */

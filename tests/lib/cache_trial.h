@@ -25,11 +25,7 @@ static char folder[PATH_BYTES]; /* of this test */
 
 static inline int set_up_group(void **state)
 {
-    one = fake_allocator("c_one", SHPOOL_SCOPE_BLOCK, 0);
-    one.lto_ir = &blob;
-    other = fake_allocator("c_other", SHPOOL_SCOPE_BLOCK, 0);
-    other.lto_ir = &other_blob;
-    return -((shpool_register(&one) != SHPOOL_OK) || (shpool_register(&other) != SHPOOL_OK));
+    return fake_register(&one, "c_one", &blob) | fake_register(&other, "c_other", &other_blob);
 }
 
 static inline int set_up(void **state)
@@ -106,5 +102,46 @@ static inline void link_text(const char *allocator, const char *text, uint32_t a
     free(cubin);
     assert_int_equal(origin, expected);
 }
+
+/* Links in words between blanks:
+ *   TEXT=l  TEXT/80=m  TEXT+=d   link TEXT with c_one for sm_90, for sm_80, or with c_other; it
+ *                                comes from the linker, memory or the disk
+ *   clear                        memory forgets all, as at the beginning of a process
+ *   files=2                      so many are in the folder, temporary ones too
+ *   finds=1                      so often nvJitLink was loaded since `clear`
+ *   cuda=12090                   the linker's version from now on; 0: there is none */
+static inline void links(const char *words)
+{
+    static const char origins[] = "lmd"; /* in the order of shpool_link_origin */
+    char text[256], name[256];
+    uint64_t bytes;
+    char *rest;
+
+    snprintf(text, sizeof(text), "%s", words);
+    for (char *word = strtok_r(text, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+        char *value = word + strcspn(word, "=");
+        const char *arch = strchr(word, '/');
+        const int is_other = (value > word) && (value[-1] == '+');
+
+        value += *value == '=';
+        if (strcmp(word, "clear") == 0) {
+            shpool_memory_clear();
+            fake.finds = 0;
+        } else if (strncmp(word, "files=", 6) == 0) {
+            assert_int_equal(count_files(&bytes, name), atoi(value));
+        } else if (strncmp(word, "finds=", 6) == 0) {
+            assert_int_equal(fake.finds, atoi(value));
+        } else if (strncmp(word, "cuda=", 5) == 0) {
+            fake.cuda = (uint32_t)atoi(value);
+        } else {
+            word[strcspn(word, "=/+")] = '\0';
+            link_text(is_other ? "c_other" : "c_one", word,
+                      (arch != NULL) ? (uint32_t)atoi(arch + 1) : 90,
+                      (shpool_link_origin)(strchr(origins, *value) - origins));
+        }
+    }
+}
+
+#define CACHE_TEST(_name) UNIT_TEST_WITH(_name, set_up, tear_down)
 
 #endif /* SHPOOL_TESTS_CACHE_TRIAL_H */

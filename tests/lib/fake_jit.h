@@ -171,17 +171,18 @@ shpool_status shpool_jit_load(uint32_t major, shpool_jit *jit_p)
 
 static inline void fake_jit_reset(uint32_t cuda)
 {
+    memset(&fake, 0, sizeof(fake));
+    (void)pthread_mutex_init(&fake.lock, NULL);
     fake.cuda = cuda;
-    fake.path = NULL;
-    fake.base = NULL;
-    fake.finds = 0;
-    fake.loads = 0;
-    fake.links = 0;
-    fake.major = 0;
-    fake.pause_us = 0;
-    fake.broken = NULL;
-    fake.cubin = NULL;
-    memset(fake.given, 0, sizeof(fake.given));
+}
+
+/* An allocator with this LTO-IR, or NULL, is registered under the name. */
+static inline int fake_register(shpool_allocator *allocator, const char *name,
+                                const shpool_blob *blob)
+{
+    *allocator = fake_allocator(name, SHPOOL_SCOPE_BLOCK, 0);
+    allocator->lto_ir = blob;
+    return -(shpool_register(allocator) != SHPOOL_OK);
 }
 
 #endif /* SHPOOL_TESTS_FAKE_JIT_H */

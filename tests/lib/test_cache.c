@@ -26,7 +26,7 @@ static void expect_digest(const char *text, unsigned times, const char *expected
     expect_digest_by(shpool_sha256_has_x86(), text, times, expected);
 }
 
-UNIT_TEST_WITH(test_digest_is_sha256, set_up, tear_down)
+CACHE_TEST(test_digest_is_sha256)
 {
     expect_digest("abc", 1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     expect_digest("", 1, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
@@ -37,7 +37,7 @@ UNIT_TEST_WITH(test_digest_is_sha256, set_up, tear_down)
 }
 
 /* Padding and length may need a block of their own: digests of n times 'a', chained. */
-UNIT_TEST_WITH(test_digest_of_every_length, set_up, tear_down)
+CACHE_TEST(test_digest_of_every_length)
 {
     shpool_sha256 all = shpool_sha256_begin();
     char text[200];
@@ -60,7 +60,7 @@ UNIT_TEST_WITH(test_digest_of_every_length, set_up, tear_down)
 }
 
 /* The processor's instructions, where it has them, and C: of pieces of any length. */
-UNIT_TEST_WITH(test_digests_of_instructions_and_of_c, set_up, tear_down)
+CACHE_TEST(test_digests_of_instructions_and_of_c)
 {
     unsigned char text[1000];
     uint32_t seed = 1;
@@ -87,29 +87,20 @@ UNIT_TEST_WITH(test_digests_of_instructions_and_of_c, set_up, tear_down)
     }
 }
 
-UNIT_TEST_WITH(test_second_link_comes_from_memory, set_up, tear_down)
+CACHE_TEST(test_second_link_comes_from_memory)
 {
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_MEMORY);
+    links("kernel=l kernel=m");
     assert_int_equal(fake.loads, 1);
-    fake.cuda = 0;
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_MEMORY);
+    links("cuda=0 kernel=m");
 }
 
-UNIT_TEST_WITH(test_whatever_differs_is_linked_anew, set_up, tear_down)
+CACHE_TEST(test_whatever_differs_is_linked_anew)
 {
     use_folder();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
-    link_text("c_one", "kernel", 80, SHPOOL_FROM_LINKER);
-    link_text("c_other", "kernel", 90, SHPOOL_FROM_LINKER);
-    link_text("c_one", "kerne", 90, SHPOOL_FROM_LINKER);
-    link_text("c_one", "kernek", 90, SHPOOL_FROM_LINKER);
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_MEMORY);
-    link_text("c_one", "kernel", 80, SHPOOL_FROM_MEMORY);
-    link_text("c_other", "kernel", 90, SHPOOL_FROM_MEMORY);
+    links("kernel=l kernel/80=l kernel+=l kerne=l kernek=l kernel=m kernel/80=m kernel+=m");
 }
 
-UNIT_TEST_WITH(test_failures_are_not_kept, set_up, tear_down)
+CACHE_TEST(test_failures_are_not_kept)
 {
     void *cubin;
     size_t bytes;
@@ -118,25 +109,21 @@ UNIT_TEST_WITH(test_failures_are_not_kept, set_up, tear_down)
     fake.broken = "complete";
     assert_int_equal(shpool_link("kernel", 6, "c_one", 90, &cubin, &bytes), SHPOOL_ERR_LINK);
     fake.broken = NULL;
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+    links("kernel=l");
 }
 
-UNIT_TEST_WITH(test_memory_keeps_the_latest, set_up, tear_down)
+CACHE_TEST(test_memory_keeps_the_latest)
 {
     char text[32];
 
     for (unsigned i = 0; i < SHPOOL_MEMORY_ENTRIES; i++) {
-        snprintf(text, sizeof(text), "kernel %u", i);
-        link_text("c_one", text, 90, SHPOOL_FROM_LINKER);
+        snprintf(text, sizeof(text), "kernel%u=l", i);
+        links(text);
     }
-    link_text("c_one", "kernel 0", 90, SHPOOL_FROM_MEMORY);
-    link_text("c_one", "one more", 90, SHPOOL_FROM_LINKER); /* instead of kernel 1 */
-    link_text("c_one", "kernel 0", 90, SHPOOL_FROM_MEMORY);
-    link_text("c_one", "kernel 2", 90, SHPOOL_FROM_MEMORY);
-    link_text("c_one", "kernel 1", 90, SHPOOL_FROM_LINKER);
+    links("kernel0=m one_more=l kernel0=m kernel2=m kernel1=l"); /* instead of kernel1 */
 }
 
-UNIT_TEST_WITH(test_memory_is_bounded_in_bytes, set_up, tear_down)
+CACHE_TEST(test_memory_is_bounded_in_bytes)
 {
     static const size_t bytes = SHPOOL_MEMORY_BYTES / 2;
     shpool_digest key[3] = { { { 1 } }, { { 2 } }, { { 3 } } };
@@ -159,52 +146,28 @@ UNIT_TEST_WITH(test_memory_is_bounded_in_bytes, set_up, tear_down)
     free(data);
 }
 
-UNIT_TEST_WITH(test_another_process_finds_it_in_the_folder, set_up, tear_down)
+/* On a machine without nvJitLink. */
+CACHE_TEST(test_another_process_finds_it_in_the_folder)
 {
-    char name[256];
-    uint64_t bytes;
-
     use_folder();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
-    assert_int_equal(count_files(&bytes, name), 1);
-    shpool_memory_clear(); /* as a new process begins */
-    fake.cuda = 0;         /* on a machine without nvJitLink */
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_DISK);
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_MEMORY);
+    links("kernel=l files=1 clear cuda=0 kernel=d kernel=m");
     assert_int_equal(fake.loads, 1);
 }
 
-/* A newer nvJitLink may make better code, or the older one was wrong. */
-UNIT_TEST_WITH(test_another_linker_links_anew, set_up, tear_down)
+/* A newer nvJitLink may make better code, or the older one was wrong.  One that is too old for the
+ * LTO-IR is as if it were not there. */
+CACHE_TEST(test_another_linker_links_anew)
 {
-    char name[256];
-    uint64_t bytes;
-
     use_folder();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
-    shpool_memory_clear();
-    fake.cuda = 12090;
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
-    assert_int_equal(count_files(&bytes, name), 1);
-    shpool_memory_clear();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_DISK);
-    shpool_memory_clear();
-    fake.cuda = 11080; /* too old for the LTO-IR: as if it were not there */
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_DISK);
+    links("kernel=l clear cuda=12090 kernel=l files=1 clear kernel=d clear cuda=11080 kernel=d");
 }
 
-UNIT_TEST_WITH(test_without_a_folder_nothing_is_written, set_up, tear_down)
+CACHE_TEST(test_without_a_folder_nothing_is_written)
 {
-    char name[256];
-    uint64_t bytes;
-
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
-    shpool_memory_clear();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
-    assert_int_equal(count_files(&bytes, name), 0);
+    links("kernel=l clear kernel=l files=0");
 }
 
-UNIT_TEST_WITH(test_folder_is_made_for_the_user_alone, set_up, tear_down)
+CACHE_TEST(test_folder_is_made_for_the_user_alone)
 {
     char path[2 * PATH_BYTES];
     char name[256];
@@ -213,7 +176,7 @@ UNIT_TEST_WITH(test_folder_is_made_for_the_user_alone, set_up, tear_down)
 
     assert_int_equal(rmdir(folder), 0);
     use_folder();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+    links("kernel=l");
     assert_int_equal(stat(folder, &info), 0);
     assert_int_equal(info.st_mode & 0777, 0700 & info.st_mode);
     assert_int_equal(count_files(&bytes, name), 1);
@@ -238,41 +201,34 @@ static void expect_warning(const char *words)
     warning[0] = '\0';
     shpool_set_message_handler(listen, NULL);
     shpool_memory_clear();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+    links("kernel=l");
     shpool_set_message_handler(NULL, NULL);
     if ((strstr(warning, words) == NULL) || (strstr(warning, "SHPOOL_CACHE_DIR") == NULL)) {
         fail_msg("\"%s\" is not in \"%s\"", words, warning);
     }
 }
 
-UNIT_TEST_WITH(test_folder_that_cannot_be_used_is_a_warning, set_up, tear_down)
+CACHE_TEST(test_folder_that_cannot_be_used_is_a_warning)
 {
-    char name[256];
-    uint64_t bytes;
+    static const struct { const char *path; mode_t mode; const char *words; } rows[] = {
+        { "here/and/there", 0, "must begin with /" }, { "/proc/no/such/folder", 0, "No such file" },
+        { "/dev/null", 0, "Not a directory" },        { folder, 0720, "chmod go-w" },
+        { folder, 0702, "chmod go-w" },               { folder, 0500, "Permission denied" },
+    };
 
-    assert_int_equal(setenv("SHPOOL_CACHE_DIR", "here/and/there", 1), 0);
-    shpool_config_reload();
-    expect_warning("must begin with /");
-    assert_int_equal(setenv("SHPOOL_CACHE_DIR", "/proc/no/such/folder", 1), 0);
-    shpool_config_reload();
-    expect_warning("No such file");
-    assert_int_equal(setenv("SHPOOL_CACHE_DIR", "/dev/null", 1), 0);
-    shpool_config_reload();
-    expect_warning("Not a directory");
-
-    use_folder();
-    assert_int_equal(chmod(folder, 0720), 0);
-    expect_warning("chmod go-w");
-    assert_int_equal(chmod(folder, 0702), 0);
-    expect_warning("chmod go-w");
-    assert_int_equal(count_files(&bytes, name), 0);
-    if (geteuid() != 0) { /* root writes anywhere */
-        assert_int_equal(chmod(folder, 0500), 0);
-        expect_warning("Permission denied");
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        if ((rows[i].mode == 0500) && (geteuid() == 0)) {
+            links("files=0"); /* root writes anywhere */
+            return;
+        }
+        assert_int_equal(setenv("SHPOOL_CACHE_DIR", rows[i].path, 1), 0);
+        shpool_config_reload();
+        assert_int_equal((rows[i].mode != 0) ? chmod(folder, rows[i].mode) : 0, 0);
+        expect_warning(rows[i].words);
     }
 }
 
-UNIT_TEST_WITH(test_bad_bound_is_an_error, set_up, tear_down)
+CACHE_TEST(test_bad_bound_is_an_error)
 {
     void *cubin;
     size_t bytes;

@@ -30,16 +30,14 @@ static void damaged_file_is_replaced(void (*damage)(const char *path))
     uint64_t bytes;
 
     use_folder();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+    links("kernel=l");
     assert_int_equal(count_files(&whole, name), 1);
     in_folder(path, name);
     damage(path);
-    shpool_memory_clear();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
-    assert_int_equal(count_files(&bytes, name), 1);
+    links("clear kernel=l files=1");
+    (void)count_files(&bytes, name);
     assert_int_equal(bytes, whole);
-    shpool_memory_clear();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_DISK);
+    links("clear kernel=d");
 }
 
 static void change_last_byte(const char *path) { change_file(path, -1); }
@@ -89,7 +87,7 @@ static void make_fifo(const char *path)
     assert_int_equal(mkfifo(path, 0600), 0);
 }
 
-UNIT_TEST_WITH(test_damaged_files_are_ignored_and_replaced, set_up, tear_down)
+CACHE_TEST(test_damaged_files_are_ignored_and_replaced)
 {
     static void (*const damages[])(const char *path) = {
         change_last_byte, change_first_byte_of_cubin, change_magic, change_format, change_linker,
@@ -108,7 +106,7 @@ UNIT_TEST_WITH(test_damaged_files_are_ignored_and_replaced, set_up, tear_down)
 }
 
 /* An entry that a program renamed is whole, but another kernel's. */
-UNIT_TEST_WITH(test_a_renamed_entry_is_another_ones, set_up, tear_down)
+CACHE_TEST(test_a_renamed_entry_is_another_ones)
 {
     char first[2 * PATH_BYTES];
     char second[2 * PATH_BYTES];
@@ -116,30 +114,24 @@ UNIT_TEST_WITH(test_a_renamed_entry_is_another_ones, set_up, tear_down)
     uint64_t bytes;
 
     use_folder();
-    link_text("c_one", "kernel 1", 90, SHPOOL_FROM_LINKER);
-    assert_int_equal(count_files(&bytes, name), 1);
+    links("kernel1=l files=1");
+    (void)count_files(&bytes, name);
     in_folder(first, name);
     snprintf(second, sizeof(second), "%s.else", folder);
     assert_int_equal(rename(first, second), 0);
-    link_text("c_one", "kernel 2", 90, SHPOOL_FROM_LINKER);
-    assert_int_equal(count_files(&bytes, name), 1);
+    links("kernel2=l files=1");
+    (void)count_files(&bytes, name);
     in_folder(first, name);
     assert_int_equal(rename(second, first), 0);
-    shpool_memory_clear();
-    link_text("c_one", "kernel 2", 90, SHPOOL_FROM_LINKER);
-    shpool_memory_clear();
-    link_text("c_one", "kernel 2", 90, SHPOOL_FROM_DISK);
-    link_text("c_one", "kernel 1", 90, SHPOOL_FROM_LINKER);
+    links("clear kernel2=l clear kernel2=d kernel1=l");
 }
 
 /* With a slash at its end the path would lead through the link. */
-UNIT_TEST_WITH(test_a_linked_folder_is_not_used, set_up, tear_down)
+CACHE_TEST(test_a_linked_folder_is_not_used)
 {
     static const char *const ends[] = { "", "/", "//" };
     char path[2 * PATH_BYTES];
     char target[2 * PATH_BYTES];
-    char name[256];
-    uint64_t bytes;
 
     in_folder(target, "target");
     assert_int_equal(mkdir(target, 0700), 0);
@@ -150,54 +142,45 @@ UNIT_TEST_WITH(test_a_linked_folder_is_not_used, set_up, tear_down)
         strcat(path, ends[i]);
         assert_int_equal(setenv("SHPOOL_CACHE_DIR", path, 1), 0);
         shpool_config_reload();
-        shpool_memory_clear();
-        link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
-        shpool_memory_clear();
-        link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+        links("clear kernel=l clear kernel=l");
     }
     strcpy(folder, target);
-    assert_int_equal(count_files(&bytes, name), 0);
+    links("files=0");
     *strrchr(folder, '/') = '\0';
 }
 
-UNIT_TEST_WITH(test_a_folder_of_others_is_not_used, set_up, tear_down)
+/* Only root can give a folder or a file away. */
+CACHE_TEST(test_a_folder_of_others_is_not_used)
 {
-    char name[256];
-    uint64_t bytes;
-
     if (geteuid() != 0) {
-        skip(); /* only root can give a folder away */
+        skip();
     }
     use_folder();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+    links("kernel=l");
     assert_int_equal(chown(folder, 4711, 4711), 0);
-    shpool_memory_clear();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
-    link_text("c_one", "another", 90, SHPOOL_FROM_LINKER);
-    assert_int_equal(count_files(&bytes, name), 1);
+    links("clear kernel=l another=l files=1");
 }
 
-UNIT_TEST_WITH(test_files_of_others_are_not_read, set_up, tear_down)
+CACHE_TEST(test_files_of_others_are_not_read)
 {
     char path[2 * PATH_BYTES];
     char name[256];
     uint64_t bytes;
 
     if (geteuid() != 0) {
-        skip(); /* only root can give a file away */
+        skip();
     }
     use_folder();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
-    assert_int_equal(count_files(&bytes, name), 1);
+    links("kernel=l files=1");
+    (void)count_files(&bytes, name);
     in_folder(path, name);
     assert_int_equal(chown(path, 4711, 4711), 0);
-    shpool_memory_clear();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+    links("clear kernel=l");
 }
 
 #define NUMBER_BYTES (ENTRY_HEADER + strlen("-arch=sm_90 -lto k00;ir;")) /* of a file */
 
-/* Set the bound to `files` files of link_number(). */
+/* Set the bound to `files` files of link_numbers(). */
 static void set_bound(unsigned files)
 {
     char text[32];
@@ -207,52 +190,51 @@ static void set_bound(unsigned files)
     use_folder();
 }
 
-static void link_number(unsigned number, shpool_link_origin expected)
+/* Kernels by their numbers, each followed by the origin, as links() has it. */
+static void link_numbers(const char *numbers)
 {
-    char text[16];
+    for (; *numbers != '\0'; numbers += 2) {
+        char words[] = "clear k0N=l";
 
-    snprintf(text, sizeof(text), "k%02u", number % 100);
-    shpool_memory_clear();
-    link_text("c_one", text, 90, expected);
-    (void)usleep(20 * 1000); /* longer than a tick of a file system's clock */
+        words[8] = numbers[0];
+        words[10] = numbers[1];
+        links(words);
+        (void)usleep(20 * 1000); /* longer than a tick of a file system's clock */
+    }
 }
 
-UNIT_TEST_WITH(test_least_recently_used_is_deleted_first, set_up, tear_down)
+CACHE_TEST(test_least_recently_used_is_deleted_first)
 {
-    char name[256];
-    uint64_t bytes;
-
     set_bound(3);
-    link_number(1, SHPOOL_FROM_LINKER);
-    link_number(2, SHPOOL_FROM_LINKER);
-    link_number(3, SHPOOL_FROM_LINKER);
-    assert_int_equal(count_files(&bytes, name), 3);
-    link_number(1, SHPOOL_FROM_DISK);
-    link_number(4, SHPOOL_FROM_LINKER); /* instead of 2 */
-    assert_int_equal(count_files(&bytes, name), 3);
-    link_number(1, SHPOOL_FROM_DISK);
-    link_number(3, SHPOOL_FROM_DISK);
-    link_number(4, SHPOOL_FROM_DISK);
-    link_number(2, SHPOOL_FROM_LINKER);
+    link_numbers("1l2l3l");
+    links("files=3");
+    link_numbers("1d4l"); /* instead of 2 */
+    links("files=3");
+    link_numbers("1d3d4d2l");
 }
 
-UNIT_TEST_WITH(test_what_is_larger_than_the_bound_is_not_kept, set_up, tear_down)
+CACHE_TEST(test_what_is_larger_than_the_bound_is_not_kept)
 {
-    char name[256];
-    uint64_t bytes;
-
     set_bound(0);
-    link_number(1, SHPOOL_FROM_LINKER);
-    assert_int_equal(count_files(&bytes, name), 0);
+    link_numbers("1l");
+    links("files=0");
+}
+
+CACHE_TEST(test_a_lower_bound_holds_from_the_next_link_on)
+{
+    set_bound(3);
+    link_numbers("1l2l");
+    links("files=2");
+    set_bound(0);
+    link_numbers("3l");
+    links("files=0");
 }
 
 /* A limit on files cuts an entry, as a full disk does: the link succeeds, and nothing is left. */
-UNIT_TEST_WITH(test_what_is_cut_is_not_kept, set_up, tear_down)
+CACHE_TEST(test_what_is_cut_is_not_kept)
 {
     struct rlimit before;
     struct rlimit little;
-    char name[256];
-    uint64_t bytes;
 
     use_folder();
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
@@ -260,30 +242,14 @@ UNIT_TEST_WITH(test_what_is_cut_is_not_kept, set_up, tear_down)
     for (rlim_t most = 0; most <= ENTRY_HEADER + 5; most += (most < ENTRY_HEADER) ? 188 : 5) {
         little = (struct rlimit){ most, before.rlim_max };
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &little), 0);
-        link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+        links("kernel=l");
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
-        assert_int_equal(count_files(&bytes, name), 0);
-        shpool_memory_clear();
+        links("files=0 clear");
     }
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
-    assert_int_equal(count_files(&bytes, name), 1);
+    links("kernel=l files=1");
 }
 
-UNIT_TEST_WITH(test_a_lower_bound_holds_from_the_next_link_on, set_up, tear_down)
-{
-    char name[256];
-    uint64_t bytes;
-
-    set_bound(3);
-    link_number(1, SHPOOL_FROM_LINKER);
-    link_number(2, SHPOOL_FROM_LINKER);
-    assert_int_equal(count_files(&bytes, name), 2);
-    set_bound(0);
-    link_number(3, SHPOOL_FROM_LINKER);
-    assert_int_equal(count_files(&bytes, name), 0);
-}
-
-UNIT_TEST_WITH(test_orphans_of_dead_writers_are_deleted, set_up, tear_down)
+CACHE_TEST(test_orphans_of_dead_writers_are_deleted)
 {
     static const struct { const char *name; long age; int stays; } files[] = {
         { ".shpool-tmp-now", 0, 1 },           { ".shpool-tmp-1-2-3-0", 1000000, 0 },
@@ -301,7 +267,7 @@ UNIT_TEST_WITH(test_orphans_of_dead_writers_are_deleted, set_up, tear_down)
         close(open(path, O_CREAT | O_WRONLY, 0600));
         assert_int_equal(utimensat(AT_FDCWD, path, (struct timespec[2]){ when, when }, 0), 0);
     }
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+    links("kernel=l");
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(files); i++) {
         in_folder(path, files[i].name);
         if ((access(path, F_OK) == 0) != files[i].stays) {
@@ -370,7 +336,7 @@ static int crowd_process(unsigned process)
     return wrong;
 }
 
-UNIT_TEST_WITH(test_a_crowd_of_processes_and_threads, set_up, tear_down)
+CACHE_TEST(test_a_crowd_of_processes_and_threads)
 {
     pid_t children[CROWD_PROCESSES];
     char name[256];

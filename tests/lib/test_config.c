@@ -34,7 +34,7 @@ static shpool_status plan_default(shpool_pool *pool_p)
     return shpool_plan(NULL, &want, pool_p);
 }
 
-static void test_variables_are_described_in_alphabetical_order(void **state)
+UNIT_TEST(test_variables_are_described_in_alphabetical_order)
 {
     char previous[64] = "";
     shpool_variable variable;
@@ -56,7 +56,7 @@ static void test_variables_are_described_in_alphabetical_order(void **state)
     assert_int_equal(shpool_variable_get(0, NULL), SHPOOL_ERR_INVALID);
 }
 
-static void test_variable_has_the_value_of_the_process(void **state)
+UNIT_TEST(test_variable_has_the_value_of_the_process)
 {
     shpool_variable variable;
 
@@ -67,7 +67,7 @@ static void test_variable_has_the_value_of_the_process(void **state)
     assert_string_equal(variable.default_value, SHPOOL_DEFAULT_ALLOCATOR);
 }
 
-static void test_environment_is_read_once(void **state)
+UNIT_TEST(test_environment_is_read_once)
 {
     shpool_pool pool;
 
@@ -77,7 +77,7 @@ static void test_environment_is_read_once(void **state)
     assert_string_equal(pool.name, SHPOOL_DEFAULT_ALLOCATOR);
 }
 
-static void test_empty_value_is_no_value(void **state)
+UNIT_TEST(test_empty_value_is_no_value)
 {
     shpool_pool pool;
 
@@ -87,52 +87,43 @@ static void test_empty_value_is_no_value(void **state)
     assert_string_equal(pool.name, SHPOOL_DEFAULT_ALLOCATOR);
 }
 
-static void test_bad_allocator_names_the_variable(void **state)
+UNIT_TEST(test_a_bad_value_names_its_variable)
 {
+    static char most[4 * SHPOOL_SPEC_BYTES];
+    static const struct { const char *name, *value; shpool_status status; const char *detail; }
+    rows[] = {
+        { "SHPOOL_ALLOCATOR", "no_such_thing", SHPOOL_ERR_NOT_FOUND, SHPOOL_DEFAULT_ALLOCATOR },
+        { "SHPOOL_ALLOCATOR", SHPOOL_DEFAULT_ALLOCATOR ":stat=1", SHPOOL_ERR_SPEC,
+          "did you mean \"stats\"?" },
+        { "SHPOOL_ALLOCATOR", SHPOOL_DEFAULT_ALLOCATOR ":", SHPOOL_ERR_SPEC, "" },
+        { "SHPOOL_ALLOCATOR", most, SHPOOL_ERR_SPEC, "at most 511" },
+        { "SHPOOL_LOG_LEVEL", "warning", SHPOOL_ERR_SPEC, "none, error, warn, info" },
+        { "SHPOOL_LOG_LEVEL", "2", SHPOOL_ERR_SPEC, "" },
+    };
     const shpool_config want = { .block_threads = 64, .payload_bytes = 4096 };
-    static char value[4 * SHPOOL_SPEC_BYTES];
     shpool_pool pool;
 
-    set_environment("SHPOOL_ALLOCATOR", "no_such_thing");
-    assert_int_equal(plan_default(&pool), SHPOOL_ERR_NOT_FOUND);
-    assert_detail("SHPOOL_ALLOCATOR");
-    assert_detail(SHPOOL_DEFAULT_ALLOCATOR);
-    assert_int_equal(shpool_plan(SHPOOL_DEFAULT_ALLOCATOR, &want, &pool), SHPOOL_OK);
-
-    set_environment("SHPOOL_ALLOCATOR", SHPOOL_DEFAULT_ALLOCATOR ":stat=1");
-    assert_int_equal(plan_default(&pool), SHPOOL_ERR_SPEC);
-    assert_detail("SHPOOL_ALLOCATOR");
-    assert_detail("did you mean \"stats\"?");
-
-    set_environment("SHPOOL_ALLOCATOR", SHPOOL_DEFAULT_ALLOCATOR ":");
-    assert_int_equal(plan_default(&pool), SHPOOL_ERR_SPEC);
-    assert_detail("SHPOOL_ALLOCATOR");
-
-    memset(value, 'a', sizeof(value) - 1);
-    set_environment("SHPOOL_ALLOCATOR", value);
-    assert_int_equal(plan_default(&pool), SHPOOL_ERR_SPEC);
-    assert_detail("at most 511");
+    memset(most, 'a', sizeof(most) - 1);
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        set_environment(rows[i].name, rows[i].value);
+        assert_int_equal(plan_default(&pool), rows[i].status);
+        assert_detail(rows[i].name);
+        assert_detail(rows[i].detail);
+        if (i == 0) {
+            assert_int_equal(shpool_plan(SHPOOL_DEFAULT_ALLOCATOR, &want, &pool), SHPOOL_OK);
+        }
+        set_environment(rows[i].name, "");
+    }
 }
 
-static void test_bad_level_names_the_variable(void **state)
-{
-    shpool_pool pool;
-
-    set_environment("SHPOOL_LOG_LEVEL", "warning");
-    assert_int_equal(shpool_config_log_level(SHPOOL_LEVEL_NONE), SHPOOL_LEVEL_NONE);
-    assert_int_equal(plan_default(&pool), SHPOOL_ERR_SPEC);
-    assert_detail("SHPOOL_LOG_LEVEL");
-    assert_detail("none, error, warn, info");
-    set_environment("SHPOOL_LOG_LEVEL", "2");
-    assert_int_equal(plan_default(&pool), SHPOOL_ERR_SPEC);
-}
-
-static void test_levels(void **state)
+UNIT_TEST(test_levels)
 {
     static const char *const names[] = { "none", "error", "warn", "info" };
 
     set_environment("SHPOOL_LOG_LEVEL", "");
     assert_int_equal(shpool_config_log_level(SHPOOL_LEVEL_WARN), SHPOOL_LEVEL_WARN);
+    set_environment("SHPOOL_LOG_LEVEL", "warning");
+    assert_int_equal(shpool_config_log_level(SHPOOL_LEVEL_NONE), SHPOOL_LEVEL_NONE);
     for (int i = 0; i < 4; i++) {
         set_environment("SHPOOL_LOG_LEVEL", names[i]);
         assert_int_equal(shpool_config_log_level((shpool_level)(3 - i)), i);
@@ -140,7 +131,7 @@ static void test_levels(void **state)
     }
 }
 
-static void test_unknown_variable_is_warned_of_once(void **state)
+UNIT_TEST(test_unknown_variable_is_warned_of_once)
 {
     heard got = { 0 };
     shpool_pool pool;
@@ -155,7 +146,7 @@ static void test_unknown_variable_is_warned_of_once(void **state)
     assert_non_null(strstr(got.text, "SHPOOL_ALLOCATOR"));
 }
 
-static void test_many_unknown_variables_are_counted(void **state)
+UNIT_TEST(test_many_unknown_variables_are_counted)
 {
     heard got = { 0 };
     shpool_pool pool;
@@ -175,88 +166,68 @@ static void test_many_unknown_variables_are_counted(void **state)
     assert_non_null(strstr(got.text, "2 more"));
 }
 
-/* Send the message to stderr and return the text that arrived there. */
-static void capture_stderr(const char *level, char *text, size_t bytes)
-{
-    FILE *file = tmpfile();
+/* What arrives at stderr from now on, into `text` at its end. */
+typedef struct capture {
+    FILE *file;
     int saved;
-    size_t count;
+} capture;
 
-    assert_non_null(file);
-    set_environment("SHPOOL_LOG_LEVEL", level);
+static capture capture_stderr(void)
+{
+    const capture c = { .file = tmpfile(), .saved = dup(STDERR_FILENO) };
+
+    if ((c.file == NULL) || (c.saved < 0)) {
+        abort();
+    }
     fflush(stderr);
-    saved = dup(STDERR_FILENO);
-    dup2(fileno(file), STDERR_FILENO);
-    shpool_message(SHPOOL_LEVEL_WARN, "odd thing %d", 5);
-    shpool_message(SHPOOL_LEVEL_INFO, "opened");
-    fflush(stderr);
-    dup2(saved, STDERR_FILENO);
-    close(saved);
-    rewind(file);
-    count = fread(text, 1, bytes - 1, file);
-    text[count] = '\0';
-    fclose(file);
+    dup2(fileno(c.file), STDERR_FILENO);
+    return c;
 }
 
-static void test_messages_up_to_the_level_go_to_stderr(void **state)
+static void end_capture(const capture *c, char text[256])
 {
+    fflush(stderr);
+    dup2(c->saved, STDERR_FILENO);
+    close(c->saved);
+    rewind(c->file);
+    text[fread(text, 1, 255, c->file)] = '\0';
+    fclose(c->file);
+}
+
+UNIT_TEST(test_messages_up_to_the_level_go_to_stderr)
+{
+    static const struct { const char *level; const char *text; } rows[] = {
+        { "none", "" }, { "error", "" }, { "warn", "shpool: warn: odd thing 5\n" },
+        { "info", "shpool: warn: odd thing 5\nshpool: info: opened\n" },
+    };
     char text[256];
 
-    capture_stderr("none", text, sizeof(text));
-    assert_string_equal(text, "");
-    capture_stderr("error", text, sizeof(text));
-    assert_string_equal(text, "");
-    capture_stderr("warn", text, sizeof(text));
-    assert_string_equal(text, "shpool: warn: odd thing 5\n");
-    capture_stderr("info", text, sizeof(text));
-    assert_string_equal(text, "shpool: warn: odd thing 5\nshpool: info: opened\n");
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        capture c;
+
+        set_environment("SHPOOL_LOG_LEVEL", rows[i].level);
+        c = capture_stderr();
+        shpool_message(SHPOOL_LEVEL_WARN, "odd thing %d", 5);
+        shpool_message(SHPOOL_LEVEL_INFO, "opened");
+        end_capture(&c, text);
+        assert_string_equal(text, rows[i].text);
+    }
 }
 
 static char first_words[256];
 
-/* Before the environment was read: the first message has it read, and knows the level. */
-static void say_the_first_words(void)
+/* Before main(), and before the environment was read: the first message has it read, and knows the
+ * level. */
+__attribute__((constructor)) static void say_the_first_words(void)
 {
-    FILE *file = tmpfile();
-    int saved = dup(STDERR_FILENO);
-    size_t count;
+    const capture c = capture_stderr();
 
-    if ((file == NULL) || (saved < 0) || (setenv("SHPOOL_LOG_LEVEL", "error", 1) != 0)) {
-        return;
-    }
-    dup2(fileno(file), STDERR_FILENO);
+    (void)setenv("SHPOOL_LOG_LEVEL", "error", 1);
     (void)shpool_error(SHPOOL_ERR_INVALID, "nothing was configured");
-    fflush(stderr);
-    dup2(saved, STDERR_FILENO);
-    close(saved);
-    rewind(file);
-    count = fread(first_words, 1, sizeof(first_words) - 1, file);
-    first_words[count] = '\0';
-    fclose(file);
+    end_capture(&c, first_words);
 }
 
-static void test_the_first_message_knows_the_level(void **state)
+UNIT_TEST(test_the_first_message_knows_the_level)
 {
     assert_string_equal(first_words, "shpool: error: nothing was configured\n");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_first_message_knows_the_level),
-        cmocka_unit_test_setup(test_variables_are_described_in_alphabetical_order,
-                               clear_environment),
-        cmocka_unit_test_setup(test_variable_has_the_value_of_the_process, clear_environment),
-        cmocka_unit_test_setup(test_environment_is_read_once, clear_environment),
-        cmocka_unit_test_setup(test_empty_value_is_no_value, clear_environment),
-        cmocka_unit_test_setup(test_bad_allocator_names_the_variable, clear_environment),
-        cmocka_unit_test_setup(test_bad_level_names_the_variable, clear_environment),
-        cmocka_unit_test_setup(test_levels, clear_environment),
-        cmocka_unit_test_setup(test_unknown_variable_is_warned_of_once, clear_environment),
-        cmocka_unit_test_setup(test_many_unknown_variables_are_counted, clear_environment),
-        cmocka_unit_test_setup(test_messages_up_to_the_level_go_to_stderr, clear_environment),
-    };
-
-    say_the_first_words();
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,14 +24,9 @@ static shpool_allocator anyones;
 
 static int set_up_group(void **state)
 {
-    several = fake_allocator("j_several", SHPOOL_SCOPE_BLOCK, 0);
-    several.lto_ir = &for_75;
-    none_old = fake_allocator("j_none_old", SHPOOL_SCOPE_BLOCK, 0);
-    none_old.lto_ir = &for_80;
-    anyones = fake_allocator("j_anyones", SHPOOL_SCOPE_BLOCK, 0);
-    anyones.lto_ir = &unstamped;
-    return -((shpool_register(&several) != SHPOOL_OK) ||
-             (shpool_register(&none_old) != SHPOOL_OK) || (shpool_register(&anyones) != SHPOOL_OK));
+    return fake_register(&several, "j_several", &for_75) |
+           fake_register(&none_old, "j_none_old", &for_80) |
+           fake_register(&anyones, "j_anyones", &unstamped);
 }
 
 static int set_up(void **state)

@@ -38,83 +38,60 @@ static int set_up_linker(void **state)
     fake.path = linker;
     fake.base = loaded;
     use_folder();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
-    fake.finds = 0;
+    links("kernel=l");
     return 0;
 }
 
-/* As a process that has linked nothing yet; how often it loads nvJitLink. */
-static void link_loads(shpool_link_origin origin, unsigned finds)
+#define LINKER_TEST(_name) UNIT_TEST_WITH(_name, set_up_linker, tear_down)
+
+LINKER_TEST(test_a_hit_loads_no_linker)
 {
-    shpool_memory_clear();
-    fake.finds = 0;
-    link_text("c_one", "kernel", 90, origin);
-    assert_int_equal(fake.finds, finds);
+    links("clear kernel=d finds=0 cuda=0 clear kernel=d finds=0"); /* nor does it miss one */
 }
 
-UNIT_TEST_WITH(test_a_hit_loads_no_linker, set_up_linker, tear_down)
-{
-    link_loads(SHPOOL_FROM_DISK, 0);
-    fake.cuda = 0; /* nor does it miss one */
-    link_loads(SHPOOL_FROM_DISK, 0);
-}
-
-UNIT_TEST_WITH(test_an_updated_linker_links_anew, set_up_linker, tear_down)
+/* At last the time is the old one, as of some packages. */
+LINKER_TEST(test_an_updated_linker_links_anew)
 {
     put_linker('a', LINKER_BYTES, 1001);
-    fake.cuda = 12090;
-    shpool_memory_clear();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
-    link_loads(SHPOOL_FROM_DISK, 0);
-    put_linker('a', LINKER_BYTES - 1, 1001); /* the time is the old one, as of some packages */
-    fake.cuda = 12100;
-    shpool_memory_clear();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+    links("cuda=12090 clear kernel=l clear kernel=d finds=0");
+    put_linker('a', LINKER_BYTES - 1, 1001);
+    links("cuda=12100 clear kernel=l");
 }
 
-UNIT_TEST_WITH(test_a_reinstalled_linker_is_asked_once, set_up_linker, tear_down)
+LINKER_TEST(test_a_reinstalled_linker_is_asked_once)
 {
     put_linker('a', LINKER_BYTES, 1001);
-    link_loads(SHPOOL_FROM_DISK, 1);
-    link_loads(SHPOOL_FROM_DISK, 0);
+    links("clear kernel=d finds=1 clear kernel=d finds=0");
 }
 
-UNIT_TEST_WITH(test_a_linker_that_is_gone, set_up_linker, tear_down)
+/* Without a linker the cached kernel serves, until there is another one elsewhere. */
+LINKER_TEST(test_a_linker_that_is_gone)
 {
     assert_int_equal(unlink(linker), 0);
-    fake.cuda = 0;
     fake.path = NULL;
-    link_loads(SHPOOL_FROM_DISK, 1); /* no linker: the cached kernel serves */
-    fake.cuda = 12090;               /* another one, elsewhere */
-    shpool_memory_clear();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+    links("cuda=0 clear kernel=d finds=1 cuda=12090 clear kernel=l");
 }
 
 /* The user puts a newer one on the path; the older one is still where it was. */
-UNIT_TEST_WITH(test_another_library_path_is_looked_at, set_up_linker, tear_down)
+LINKER_TEST(test_another_library_path_is_looked_at)
 {
     assert_int_equal(setenv("LD_LIBRARY_PATH", "/opt/newer", 1), 0);
     shpool_config_reload();
-    link_loads(SHPOOL_FROM_DISK, 1);
+    links("clear kernel=d finds=1");
     unsetenv("LD_LIBRARY_PATH");
     shpool_config_reload();
-    fake.cuda = 12090;
-    shpool_memory_clear();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
+    links("cuda=12090 clear kernel=l");
 }
 
 /* An update while a program runs: the file is the new one, the loaded linker the old one. */
-UNIT_TEST_WITH(test_a_file_that_is_not_the_loaded_one_is_not_noted, set_up_linker, tear_down)
+LINKER_TEST(test_a_file_that_is_not_the_loaded_one_is_not_noted)
 {
     put_linker('b', LINKER_BYTES, 1001);
-    fake.cuda = 12090;
-    shpool_memory_clear();
-    link_text("c_one", "kernel", 90, SHPOOL_FROM_LINKER);
-    link_loads(SHPOOL_FROM_DISK, 1);
+    links("cuda=12090 clear kernel=l clear kernel=d finds=1");
 }
 
 /* The genuine way: a library that dlopen() has loaded is found, and a copy of it is another one. */
-UNIT_TEST_WITH(test_a_loaded_library_is_known_by_its_file, set_up_linker, tear_down)
+LINKER_TEST(test_a_loaded_library_is_known_by_its_file)
 {
     const shpool_jit none = { .cuda = 12080 };
     shpool_linker found = shpool_linker_of(&none);

@@ -7,6 +7,8 @@
 #include <shpool/executor.h>
 #include <shpool/heap.h>
 
+#define PLUGIN_TEST(_name) UNIT_TEST_WITH(_name, trial_set_up, trial_tear_down)
+
 static void expect_found(const char *name, const char *file)
 {
     const shpool_allocator *found = NULL;
@@ -47,7 +49,7 @@ static void plugin_kernel(void *arg)
     shpool_fini(heap);
 }
 
-UNIT_TEST_WITH(test_plugin_is_selected_and_runs, trial_set_up, trial_tear_down)
+PLUGIN_TEST(test_plugin_is_selected_and_runs)
 {
     const shpool_config want = { .block_threads = 33, .payload_bytes = 4096 };
     simt_launch launch = { .grid = { 2 }, .block = { 33 }, .switch_period = 3, .seed = 1 };
@@ -74,7 +76,7 @@ UNIT_TEST_WITH(test_plugin_is_selected_and_runs, trial_set_up, trial_tear_down)
     shpool_simt_close(&pool);
 }
 
-UNIT_TEST_WITH(test_plugins_come_in_the_order_of_their_names, trial_set_up, trial_tear_down)
+PLUGIN_TEST(test_plugins_come_in_the_order_of_their_names)
 {
     trial_compile("20.so", "trial_a", "");
     trial_compile("10.so", "trial_b", "");
@@ -89,7 +91,7 @@ UNIT_TEST_WITH(test_plugins_come_in_the_order_of_their_names, trial_set_up, tria
     assert_int_equal(trial_heard.warnings, 0);
 }
 
-UNIT_TEST_WITH(test_path_has_folders_and_files, trial_set_up, trial_tear_down)
+PLUGIN_TEST(test_path_has_folders_and_files)
 {
     char path[6 * TRIAL_PATH_BYTES];
 
@@ -104,58 +106,45 @@ UNIT_TEST_WITH(test_path_has_folders_and_files, trial_set_up, trial_tear_down)
     assert_int_equal(trial_heard.warnings, 0);
 }
 
-UNIT_TEST_WITH(test_wrong_abi_is_refused, trial_set_up, trial_tear_down)
+/* Plugins with one defect each; the last two are no plugins. */
+PLUGIN_TEST(test_defects_are_refused)
 {
-    trial_compile("abi.so", "trial_a", "#define ABI (SHPOOL_ABI + 7)\n");
-    trial_use(trial_folder);
-    expect_refused("abi.so", "built with ABI 9");
-    assert_detail("rebuild it with the headers of shpool");
-}
+    static const struct { const char *defect; const char *reason; } rows[] = {
+        { "#define ABI (SHPOOL_ABI + 7)\n", "built with ABI 9" },
+        { "#define BYTES 8\n", "ABI 2 and 8 bytes" },
+        { "#define LIBRARY NULL\n", "another copy of libshpool" },
+        { "#define COUNT 0\n", "lists no allocator" },
+        { "#define SCOPE 9\n", "\"trial_a\" has scope 9" },
+        { "int trial_no_such_function(void);\n"
+          "int trial_call(void);\n"
+          "SHPOOL_API int trial_call(void) { return trial_no_such_function(); }\n",
+          "trial_no_such_function" },
+    };
+    char path[2 * TRIAL_PATH_BYTES];
+    char name[16];
 
-UNIT_TEST_WITH(test_other_size_is_refused, trial_set_up, trial_tear_down)
-{
-    trial_compile("size.so", "trial_a", "#define BYTES 8\n");
-    trial_use(trial_folder);
-    expect_refused("size.so", "ABI 2 and 8 bytes");
-}
-
-UNIT_TEST_WITH(test_other_copy_of_the_library_is_refused, trial_set_up, trial_tear_down)
-{
-    trial_compile("copy.so", "trial_a", "#define LIBRARY NULL\n");
-    trial_use(trial_folder);
-    expect_refused("copy.so", "another copy of libshpool");
-}
-
-UNIT_TEST_WITH(test_no_allocator_is_refused, trial_set_up, trial_tear_down)
-{
-    trial_compile("none.so", "trial_a", "#define COUNT 0\n");
-    trial_use(trial_folder);
-    expect_refused("none.so", "lists no allocator");
-}
-
-UNIT_TEST_WITH(test_bad_descriptor_is_refused, trial_set_up, trial_tear_down)
-{
-    trial_compile("scope.so", "trial_a", "#define SCOPE 9\n");
-    trial_use(trial_folder);
-    expect_refused("scope.so", "\"trial_a\" has scope 9");
-}
-
-UNIT_TEST_WITH(test_other_shared_object_is_refused, trial_set_up, trial_tear_down)
-{
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        snprintf(name, sizeof(name), "%zu.so", i);
+        trial_path(path, name);
+        trial_compile(name, "trial_a", rows[i].defect);
+        trial_use(path);
+        expect_refused(name, rows[i].reason);
+        if (i == 0) {
+            assert_detail("rebuild it with the headers of shpool");
+        }
+    }
     trial_compile_text("other.so", "int nothing;\n");
-    trial_use(trial_folder);
+    trial_path(path, "other.so");
+    trial_use(path);
     expect_refused("other.so", "no symbol shpool_plugin");
-}
-
-UNIT_TEST_WITH(test_other_file_is_refused, trial_set_up, trial_tear_down)
-{
     trial_write("text.so", "this is no shared object, and long enough for the loader to see that");
-    trial_use(trial_folder);
+    trial_path(path, "text.so");
+    trial_use(path);
     expect_refused("text.so", "not a 64-bit ELF file");
 }
 
 /* dlopen() of such a file ends in SIGBUS, or uses what happens to be there. */
-UNIT_TEST_WITH(test_file_that_is_cut_off_is_refused, trial_set_up, trial_tear_down)
+PLUGIN_TEST(test_file_that_is_cut_off_is_refused)
 {
     char path[2 * TRIAL_PATH_BYTES];
     struct stat whole;
@@ -171,7 +160,7 @@ UNIT_TEST_WITH(test_file_that_is_cut_off_is_refused, trial_set_up, trial_tear_do
 }
 
 /* The FIFO has no writer: dlopen() would wait, and alarm() would end the test. */
-UNIT_TEST_WITH(test_fifo_is_refused, trial_set_up, trial_tear_down)
+PLUGIN_TEST(test_fifo_is_refused)
 {
     char path[2 * TRIAL_PATH_BYTES];
 
@@ -185,17 +174,7 @@ UNIT_TEST_WITH(test_fifo_is_refused, trial_set_up, trial_tear_down)
     alarm(0);
 }
 
-UNIT_TEST_WITH(test_missing_function_is_refused, trial_set_up, trial_tear_down)
-{
-    trial_compile("unresolved.so", "trial_a",
-                  "int trial_no_such_function(void);\n"
-                  "int trial_call(void);\n"
-                  "SHPOOL_API int trial_call(void) { return trial_no_such_function(); }\n");
-    trial_use(trial_folder);
-    expect_refused("unresolved.so", "trial_no_such_function");
-}
-
-UNIT_TEST_WITH(test_dangling_link_is_refused, trial_set_up, trial_tear_down)
+PLUGIN_TEST(test_dangling_link_is_refused)
 {
     char path[2 * TRIAL_PATH_BYTES];
 
@@ -205,7 +184,7 @@ UNIT_TEST_WITH(test_dangling_link_is_refused, trial_set_up, trial_tear_down)
     expect_refused("gone.so", "No such file");
 }
 
-UNIT_TEST_WITH(test_taken_names_are_refused_whole, trial_set_up, trial_tear_down)
+PLUGIN_TEST(test_taken_names_are_refused_whole)
 {
     const shpool_allocator *found;
 
@@ -223,7 +202,7 @@ UNIT_TEST_WITH(test_taken_names_are_refused_whole, trial_set_up, trial_tear_down
     assert_int_equal(trial_heard.warnings, 2);
 }
 
-UNIT_TEST_WITH(test_program_cannot_take_a_plugins_name, trial_set_up, trial_tear_down)
+PLUGIN_TEST(test_program_cannot_take_a_plugins_name)
 {
     static shpool_allocator fake;
 
@@ -236,7 +215,7 @@ UNIT_TEST_WITH(test_program_cannot_take_a_plugins_name, trial_set_up, trial_tear
     assert_null(shpool_registry_file(&fake));
 }
 
-UNIT_TEST_WITH(test_places_that_are_not_searched, trial_set_up, trial_tear_down)
+PLUGIN_TEST(test_places_that_are_not_searched)
 {
     static const mode_t open_modes[] = { 0775, 0757, 0777 };
     char path[2 * TRIAL_PATH_BYTES];
@@ -271,7 +250,7 @@ UNIT_TEST_WITH(test_places_that_are_not_searched, trial_set_up, trial_tear_down)
 }
 
 /* Calls that a plugin makes while it is loaded must not wait until it is loaded. */
-UNIT_TEST_WITH(test_constructor_may_use_the_registry, trial_set_up, trial_tear_down)
+PLUGIN_TEST(test_constructor_may_use_the_registry)
 {
     trial_compile("eager.so", "trial_a",
                   "__attribute__((constructor)) static void early(void)\n"
@@ -298,7 +277,7 @@ static void *look_for_it(void *arg)
     return (shpool_allocator_find("trial_b", &found) == SHPOOL_OK) ? NULL : (void *)1;
 }
 
-UNIT_TEST_WITH(test_many_threads_begin_at_once, trial_set_up, trial_tear_down)
+PLUGIN_TEST(test_many_threads_begin_at_once)
 {
     pthread_t threads[CROWD];
 

@@ -42,13 +42,8 @@ static made_row row_of(uint16_t kind)
 
 static int set_up_group(void **state)
 {
-    plain = fake_allocator("r_plain", SHPOOL_SCOPE_BLOCK, 0);
-    plain.lto_ir = &plain_blob;
-    with_lto = fake_allocator("r_lto", SHPOOL_SCOPE_BLOCK, 0);
-    with_lto.lto_ir = &lto_blob;
-    bare = fake_allocator("r_bare", SHPOOL_SCOPE_BLOCK, 0);
-    return -((shpool_register(&plain) != SHPOOL_OK) || (shpool_register(&with_lto) != SHPOOL_OK) ||
-             (shpool_register(&bare) != SHPOOL_OK));
+    return fake_register(&plain, "r_plain", &plain_blob) |
+           fake_register(&with_lto, "r_lto", &lto_blob) | fake_register(&bare, "r_bare", NULL);
 }
 
 static int set_up(void **state)
@@ -88,6 +83,12 @@ static shpool_status relink(const made_row *row, const char *spec)
         assert_int_equal(bytes, 0);
     }
     return status;
+}
+
+static void refuses(const made_row *row, const char *spec, shpool_status status, const char *detail)
+{
+    assert_int_equal(relink(row, spec), status);
+    assert_detail(detail);
 }
 
 /* ---- memory that runs out ---- */
@@ -168,9 +169,7 @@ UNIT_TEST_WITH(test_options, set_up, NULL)
     made_put_more(&fat, KIND_CODE, "ptx code", 8);
     blob.data = fat.data;
     blob.bytes = fat.bytes;
-    both = fake_allocator("r_both", SHPOOL_SCOPE_BLOCK, 0);
-    both.lto_ir = &blob;
-    assert_int_equal(shpool_register(&both), SHPOOL_OK);
+    assert_int_equal(fake_register(&both, "r_both", &blob), 0);
     assert_int_equal(relink(&kernels, "r_both"), SHPOOL_OK);
     assert_memory_equal(fake.given, "-arch=sm_90 -maxrregcount=32 P", 30);
 #if HAVE_LTO_IR
@@ -197,8 +196,7 @@ UNIT_TEST_WITH(test_inlined, set_up, NULL)
     const made_row row = row_of(KIND_LTO);
     const made_row without = row_of(KIND_CODE);
 
-    assert_int_equal(relink(&without, "r_lto:binding=linked"), SHPOOL_ERR_UNSUPPORTED);
-    assert_detail("cannot be inlined");
+    refuses(&without, "r_lto:binding=linked", SHPOOL_ERR_UNSUPPORTED, "cannot be inlined");
 #if HAVE_LTO_IR
     assert_detail("lto_cflags");
     assert_int_equal(relink(&row, "r_lto:binding=linked"), SHPOOL_OK);
@@ -208,8 +206,7 @@ UNIT_TEST_WITH(test_inlined, set_up, NULL)
     assert_int_equal(given("tables_1"), 1);
     assert_int_equal(given("tables_2"), 0);
 #else
-    assert_int_equal(relink(&row, "r_lto:binding=linked"), SHPOOL_ERR_UNSUPPORTED);
-    assert_detail("built without nvcc");
+    refuses(&row, "r_lto:binding=linked", SHPOOL_ERR_UNSUPPORTED, "built without nvcc");
 #endif
     /* counted functions are not inlined */
     assert_int_equal(pool_of("r_lto:binding=linked,stats=1").binding, SHPOOL_BINDING_TABLE);
@@ -244,20 +241,16 @@ UNIT_TEST_WITH(test_refused, set_up, NULL)
     void *made;
     size_t bytes;
 
-    assert_int_equal(relink(&empty, "r_lto"), SHPOOL_ERR_UNSUPPORTED);
-    assert_detail("-rdc=true");
+    refuses(&empty, "r_lto", SHPOOL_ERR_UNSUPPORTED, "-rdc=true");
     memset(row.data, 0, 4); /* no magic: the first is skipped */
     assert_int_equal(relink(&row, "r_lto"), SHPOOL_OK);
     row = row_of(KIND_CODE);
-    assert_int_equal(relink(&row, "r_bare"), SHPOOL_ERR_UNSUPPORTED);
-    assert_detail("r_bare");
+    refuses(&row, "r_bare", SHPOOL_ERR_UNSUPPORTED, "r_bare");
     fake.cuda = 0;
-    assert_int_equal(relink(&row, "r_plain"), SHPOOL_ERR_UNSUPPORTED);
-    assert_detail("no libnvJitLink");
+    refuses(&row, "r_plain", SHPOOL_ERR_UNSUPPORTED, "no libnvJitLink");
     fake.cuda = 12080;
     fake.broken = "complete";
-    assert_int_equal(relink(&row, "r_plain"), SHPOOL_ERR_LINK);
-    assert_detail("the fake linker's words");
+    refuses(&row, "r_plain", SHPOOL_ERR_LINK, "the fake linker's words");
     assert_int_equal(shpool_relink(row.data, row.bytes, NULL, 90, &made, &bytes),
                      SHPOOL_ERR_INVALID);
     assert_int_equal(shpool_relink(NULL, 8, &pool, 90, &made, &bytes), SHPOOL_ERR_INVALID);
@@ -274,16 +267,14 @@ UNIT_TEST_WITH(test_variables, set_up, NULL)
 
     cubin = make_cubin(some, 2);
     fake.cubin_bytes = cubin.bytes;
-    assert_int_equal(relink(&row, "r_lto"), SHPOOL_ERR_UNSUPPORTED);
-    assert_detail("copies of 2 variables");
+    refuses(&row, "r_lto", SHPOOL_ERR_UNSUPPORTED, "copies of 2 variables");
     assert_detail("counter, seed");
     assert_detail("r_lto:copies=1");
     assert_int_equal(relink(&row, "r_lto:copies=1"), SHPOOL_OK);
     shpool_memory_clear();
     fake.cubin = "no ELF file, whatever made it, and longer than the head of one, 64 bytes";
     fake.cubin_bytes = 70;
-    assert_int_equal(relink(&row, "r_lto"), SHPOOL_ERR_LINK);
-    assert_detail("are not a cubin");
+    refuses(&row, "r_lto", SHPOOL_ERR_LINK, "are not a cubin");
 }
 
 enum { THREADS = 6 };

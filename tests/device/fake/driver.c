@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fake driver: devices, contexts, and queries of tests. */
-#include "state.h"
+#include "driver.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ cu_result (*fake_refusal)(void);
 _Thread_local fake_thread fake_thread_state = { .mode = CU_CAPTURE_MODE_GLOBAL };
 
 pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
-static shpool_driver table;
+shpool_driver fake_table;
 
 void fake_violate(const char *format, ...)
 {
@@ -52,7 +52,7 @@ cu_result fake_begin(unsigned call)
     return (fake_refusal != NULL) ? fake_refusal() : CU_SUCCESS;
 }
 
-int fake_current_device(void)
+int fake_current(void)
 {
     fake_thread *t = &fake_thread_state;
 
@@ -67,48 +67,48 @@ int fake_is_capturing_here(void)
 
 /* ---- init and devices ---- */
 
-static cu_result f_init(unsigned flags)
+cu_result f_init(unsigned flags)
 {
     FAKE_ENTER(init)
-    FAKE_LEAVE((flags == 0) ? CU_SUCCESS : CU_ERROR_INVALID_VALUE);
+    return (flags == 0) ? CU_SUCCESS : CU_ERROR_INVALID_VALUE;
 }
 
-static cu_result f_version(int *version)
+cu_result f_version(int *version)
 {
     FAKE_ENTER(version)
     *version = 13000;
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_error_string(cu_result code, const char **text)
+cu_result f_error_string(cu_result code, const char **text)
 {
     *text = (code == CU_ERROR_OUT_OF_MEMORY) ? "out of memory" : "fake error";
     return CU_SUCCESS;
 }
 
-static cu_result f_device_count(int *count)
+cu_result f_device_count(int *count)
 {
     FAKE_ENTER(device_count)
     *count = (int)fake.devices;
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_device_get(cu_device *device, int ordinal)
+cu_result f_device_get(cu_device *device, int ordinal)
 {
     FAKE_ENTER(device_get)
     *device = ordinal;
-    FAKE_LEAVE((ordinal >= 0) && (ordinal < (int)fake.devices) ? CU_SUCCESS
-                                                               : CU_ERROR_INVALID_DEVICE);
+    return (ordinal >= 0) && (ordinal < (int)fake.devices) ? CU_SUCCESS
+                                                               : CU_ERROR_INVALID_DEVICE;
 }
 
-static cu_result f_device_name(char *name, int bytes, cu_device device)
+cu_result f_device_name(char *name, int bytes, cu_device device)
 {
     FAKE_ENTER(device_name)
     snprintf(name, (size_t)bytes, "Fake %d", device);
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_device_attribute(int *value, int attribute, cu_device device)
+cu_result f_device_attribute(int *value, int attribute, cu_device device)
 {
     static const struct { int attribute; int value; } known[] = {
         { CU_ATTRIBUTE_SHARED_BLOCK, 49152 },   { CU_ATTRIBUTE_SHARED_SM, 102400 },
@@ -128,90 +128,85 @@ static cu_result f_device_attribute(int *value, int attribute, cu_device device)
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(known); i++) {
         if ((known[i].attribute == attribute) && (attribute != fake.unknown_attribute)) {
             *value = known[i].value;
-            FAKE_LEAVE(CU_SUCCESS);
+            return CU_SUCCESS;
         }
     }
-    FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+    return CU_ERROR_INVALID_VALUE;
 }
 
-static cu_result f_device_memory(size_t *bytes, cu_device device)
+cu_result f_device_memory(size_t *bytes, cu_device device)
 {
     FAKE_ENTER(device_memory)
     *bytes = (size_t)fake.limit[device];
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_device_can_reach(int *can, cu_device device, cu_device owner)
+cu_result f_device_can_reach(int *can, cu_device device, cu_device owner)
 {
     FAKE_ENTER(device_can_reach)
     *can = (device != owner) && (device != fake.hermit) && (owner != fake.hermit);
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_primary_retain(cu_context *context, cu_device device)
+cu_result f_primary_retain(cu_context *context, cu_device device)
 {
     FAKE_ENTER(primary_retain)
     *context = &fake.context[device];
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
 /* ---- contexts ---- */
 
-static cu_result f_context_get(cu_context *context)
+cu_result f_context_get(cu_context *context)
 {
     fake_thread *t = &fake_thread_state;
 
     FAKE_ENTER(context_get)
     *context = (t->depth > 0) ? t->stack[t->depth - 1] : NULL;
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_context_set(cu_context context)
+cu_result f_context_set(cu_context context)
 {
     fake_thread *t = &fake_thread_state;
 
     FAKE_ENTER(context_set)
     t->depth = (t->depth == 0) ? 1 : t->depth;
     t->stack[t->depth - 1] = context;
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_context_push(cu_context context)
+cu_result f_context_push(cu_context context)
 {
     fake_thread *t = &fake_thread_state;
 
     FAKE_ENTER(context_push)
     if (t->depth == SHPOOL_ARRAY_COUNT(t->stack)) {
         fake_violate("contexts are pushed and never popped");
-        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+        return CU_ERROR_INVALID_VALUE;
     }
     t->stack[t->depth++] = context;
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_context_pop(cu_context *context)
+cu_result f_context_pop(cu_context *context)
 {
     fake_thread *t = &fake_thread_state;
 
     FAKE_ENTER(context_pop)
     if (t->depth == 0) {
         fake_violate("a context is popped that was not pushed");
-        FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
+        return CU_ERROR_INVALID_CONTEXT;
     }
     *context = t->stack[--t->depth];
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_context_device(cu_device *device)
+cu_result f_context_device(cu_device *device)
 {
     FAKE_ENTER(context_device)
-    *device = fake_current_device();
-    FAKE_LEAVE((*device >= 0) ? CU_SUCCESS : CU_ERROR_INVALID_CONTEXT);
-}
-
-void fake_on_sync(void (*function)(void))
-{
-    fake.on_sync = function;
+    *device = fake_current();
+    return (*device >= 0) ? CU_SUCCESS : CU_ERROR_INVALID_CONTEXT;
 }
 
 /* ---- queries of tests ---- */
@@ -224,18 +219,9 @@ void fake_install(const shpool_driver *driver)
 
 void fake_start(unsigned devices, uint64_t bytes)
 {
-    memset(&table, 0, sizeof(table));
-#define BIND(_member) table._member = f_##_member;
-    BIND(init) BIND(version) BIND(error_string) BIND(device_count) BIND(device_get)
-    BIND(device_name) BIND(device_attribute) BIND(device_memory) BIND(device_can_reach)
-    BIND(primary_retain)
-    BIND(context_get) BIND(context_set) BIND(context_push) BIND(context_pop) BIND(context_device)
+#define BIND(_member, _name, _symbol, _version, _optional, _arguments) ._member = f_##_member,
+    fake_table = (shpool_driver){ SHPOOL_DRIVER_CALLS(BIND) };
 #undef BIND
-    fake_bind_memory(&table);
-    fake_bind_granules(&table);
-    fake_bind_share(&table);
-    fake_bind_streams(&table);
-    fake_bind_events(&table);
     memset(&fake, 0, sizeof(fake));
     memset(&fake_thread_state, 0, sizeof(fake_thread_state));
     fake.devices = devices;
@@ -246,24 +232,17 @@ void fake_start(unsigned devices, uint64_t bytes)
         fake.context[i].device = (int)i;
         fake.legacy[i] = fake_new_line((int)i, 1);
     }
-    fake_install(&table);
-}
-
-fake_held fake_holds(void)
-{
-    return fake.held;
+    fake_install(&fake_table);
 }
 
 fake_held fake_stop(void)
 {
-    fake_held held;
-
     fake_fail(0, CU_SUCCESS);
     fake_fail_from(0, CU_SUCCESS);
     shpool_contexts_reset();
     shpool_device_defaults_reset();
     shpool_device_providers_reset();
-    held = fake.held;
+    fake_held held = fake.held;
     while (fake.memory != NULL) {
         fake_give(fake.memory);
     }
@@ -283,21 +262,6 @@ fake_held fake_stop(void)
     return held;
 }
 
-unsigned fake_violations(void)
-{
-    return fake.violations;
-}
-
-const char *fake_first_violation(void)
-{
-    return fake.first_violation;
-}
-
-unsigned long fake_calls(unsigned call)
-{
-    return fake.calls[call];
-}
-
 unsigned long fake_all_calls(void)
 {
     unsigned long sum = 0;
@@ -308,11 +272,6 @@ unsigned long fake_all_calls(void)
     return sum;
 }
 
-void fake_forget_calls(void)
-{
-    memset(fake.calls, 0, sizeof(fake.calls));
-}
-
 void fake_fail(unsigned long nth, cu_result result)
 {
     fake.fail_in = nth;
@@ -321,82 +280,11 @@ void fake_fail(unsigned long nth, cu_result result)
     fake.failed = 0;
 }
 
-void fake_fail_again(unsigned long nth)
-{
-    fake.fail_again = nth;
-}
-
 void fake_fail_from(unsigned long nth, cu_result result)
 {
     fake.fail_from = (nth > 0) ? nth + 1 : 0;
     fake.fail_with = result;
     fake.failed = 0;
-}
-
-int fake_failed(void)
-{
-    return fake.failed;
-}
-
-void fake_limit(int device, uint64_t bytes)
-{
-    fake.limit[device] = bytes;
-}
-
-void fake_without_attribute(int attribute)
-{
-    fake.unknown_attribute = attribute;
-}
-
-void fake_without_ids(void)
-{
-    table.stream_id = NULL;
-}
-
-void fake_without_granules(void)
-{
-    table.granule_create = NULL;
-}
-
-void fake_without_sharing(void)
-{
-    table.granule_export = NULL;
-    table.granule_import = NULL;
-}
-
-void fake_hide_devices(unsigned count)
-{
-    fake.hidden = count;
-}
-
-void fake_granularity(size_t bytes)
-{
-    fake.granularity = bytes;
-}
-
-void fake_without_peers(int device)
-{
-    fake.hermit = device;
-}
-
-void fake_limit_range(size_t bytes)
-{
-    fake.most_addresses = bytes;
-}
-
-void fake_misalign(int on)
-{
-    fake.misalign = on;
-}
-
-int fake_current(void)
-{
-    return fake_current_device();
-}
-
-cu_context fake_context(int device)
-{
-    return &fake.context[device];
 }
 
 void fake_set_current(int device)
@@ -428,43 +316,36 @@ static void begin_branch(shpool_stream stream, unsigned graph)
 
 void fake_capture_begin(shpool_stream stream)
 {
-    pthread_mutex_lock(&fake_lock);
+    FAKE_LOCKED
     begin_branch(stream, ++fake.graphs);
     fake.capturing++;
-    pthread_mutex_unlock(&fake_lock);
 }
 
 void fake_capture_join(shpool_stream stream, shpool_stream after)
 {
-    pthread_mutex_lock(&fake_lock);
+    FAKE_LOCKED
     if (!stream->capturing) {
         begin_branch(stream, after->graph);
     }
     fake_note(stream, after->branch, NULL, 0);
-    pthread_mutex_unlock(&fake_lock);
 }
 
 unsigned fake_capture_end(shpool_stream stream)
 {
-    unsigned graph;
-
-    pthread_mutex_lock(&fake_lock);
-    graph = stream->graph;
+    FAKE_LOCKED
+    unsigned graph = stream->graph;
     for (unsigned i = 0; i < FAKE_STREAMS; i++) {
         fake.handle[i].capturing &= (fake.handle[i].graph != graph);
     }
     fake.capturing--;
-    pthread_mutex_unlock(&fake_lock);
     return graph;
 }
 
 /* Every branch begins after the work of the stream, which goes on after all of them. */
 void fake_launch(unsigned graph, shpool_stream stream)
 {
-    unsigned line;
-
-    pthread_mutex_lock(&fake_lock);
-    line = (unsigned)fake_line_of(stream);
+    FAKE_LOCKED
+    unsigned line = (unsigned)fake_line_of(stream);
     fake_submit(line);
     for (unsigned i = 0; i < fake.noted_count; i++) {
         if (fake.noted[i].graph == graph) {
@@ -488,5 +369,4 @@ void fake_launch(unsigned graph, shpool_stream stream)
             fake_join(fake.line[line].knows, fake.line[fake.noted[i].branch].knows);
         }
     }
-    pthread_mutex_unlock(&fake_lock);
 }

@@ -6,7 +6,7 @@
  * that work at one address is checked against work at the others.  Unmapping does not wait, as with
  * real drivers: unmapping addresses that a stream still uses is a violation.
  */
-#include "state.h"
+#include "driver.h"
 
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -18,31 +18,29 @@ static char *to_ptr(cu_ptr ptr)
 
 /* ---- addresses ---- */
 
-static cu_result f_granularity(size_t *bytes, const cu_granule_props *props, int which)
+cu_result f_granularity(size_t *bytes, const cu_granule_props *props, int which)
 {
     FAKE_ENTER(granularity)
     (void)which;
     *bytes = fake.granularity;
-    FAKE_LEAVE((props->alloc_type == 1) && (props->location.type == 1) ? CU_SUCCESS
-                                                                       : CU_ERROR_INVALID_VALUE);
+    return (props->alloc_type == 1) && (props->location.type == 1) ? CU_SUCCESS
+                                                                       : CU_ERROR_INVALID_VALUE;
 }
 
-static cu_result f_range_reserve(cu_ptr *ptr, size_t bytes, size_t alignment, cu_ptr wanted,
+cu_result f_range_reserve(cu_ptr *ptr, size_t bytes, size_t alignment, cu_ptr wanted,
                                  unsigned long long flags)
 {
-    fake_range *r;
-
     FAKE_ENTER(range_reserve)
     if ((bytes == 0) || (bytes % fake.granularity != 0) || (wanted != 0) || (flags != 0) ||
         ((alignment & (alignment - 1)) != 0)) {
         fake_violate("cuMemAddressReserve of %zu bytes, aligned to %zu", bytes, alignment);
-        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+        return CU_ERROR_INVALID_VALUE;
     }
     if ((fake.most_addresses > 0) && (bytes > fake.most_addresses)) {
-        FAKE_LEAVE(CU_ERROR_OUT_OF_MEMORY);
+        return CU_ERROR_OUT_OF_MEMORY;
     }
     alignment = (alignment > fake.granularity) ? alignment : fake.granularity;
-    r = calloc(1, sizeof(*r));
+    fake_range *r = calloc(1, sizeof(*r));
     r->mapped = bytes + alignment;
     r->start = mmap(NULL, r->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (r->start == MAP_FAILED) {
@@ -54,7 +52,7 @@ static cu_result f_range_reserve(cu_ptr *ptr, size_t bytes, size_t alignment, cu
     fake.ranges = r;
     fake.held.ranges++;
     *ptr = (cu_ptr)(uintptr_t)r->ptr;
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
 static void drop_range(fake_range **at)
@@ -86,7 +84,7 @@ static int is_mapped(const char *ptr, size_t bytes)
     return 0;
 }
 
-static cu_result f_range_free(cu_ptr ptr, size_t bytes)
+cu_result f_range_free(cu_ptr ptr, size_t bytes)
 {
     fake_range **at = &fake.ranges;
 
@@ -97,10 +95,10 @@ static cu_result f_range_free(cu_ptr ptr, size_t bytes)
     if ((*at == NULL) || is_mapped(to_ptr(ptr), bytes)) {
         fake_violate("cuMemAddressFree of addresses that %s",
                      (*at == NULL) ? "were not reserved" : "memory is mapped at");
-        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+        return CU_ERROR_INVALID_VALUE;
     }
     drop_range(at);
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
 /* ---- granules ---- */
@@ -116,10 +114,9 @@ static fake_memory *granule_of(cu_granule granule)
     return m;
 }
 
-static cu_result f_granule_create(cu_granule *granule, size_t bytes, const cu_granule_props *props,
+cu_result f_granule_create(cu_granule *granule, size_t bytes, const cu_granule_props *props,
                                   unsigned long long flags)
 {
-    fake_memory *m;
     int device = props->location.id;
 
     FAKE_ENTER(granule_create)
@@ -127,14 +124,14 @@ static cu_result f_granule_create(cu_granule *granule, size_t bytes, const cu_gr
         (device >= (int)fake.devices) || (props->location.type != 1) || (props->alloc_type != 1) ||
         ((props->handle_types != 0) && (props->handle_types != CU_HANDLE_DESCRIPTOR))) {
         fake_violate("cuMemCreate of %zu bytes on device %d", bytes, device);
-        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+        return CU_ERROR_INVALID_VALUE;
     }
     FAKE_UNSAFE("cuMemCreate")
     if ((fake.used[device] > fake.limit[device]) ||
         (bytes > fake.limit[device] - fake.used[device])) {
-        FAKE_LEAVE(CU_ERROR_OUT_OF_MEMORY);
+        return CU_ERROR_OUT_OF_MEMORY;
     }
-    m = calloc(1, sizeof(*m));
+    fake_memory *m = calloc(1, sizeof(*m));
     m->bytes = bytes;
     m->device = device;
     m->file = (props->handle_types == CU_HANDLE_DESCRIPTOR) ? fake_file(bytes) : -1;
@@ -144,7 +141,7 @@ static cu_result f_granule_create(cu_granule *granule, size_t bytes, const cu_gr
     fake.held.bytes += bytes;
     fake.held.allocations++;
     *granule = (cu_granule)(uintptr_t)m;
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
 /* A granule whose handle is gone goes when it is mapped nowhere. */
@@ -155,19 +152,17 @@ static void give_unmapped(fake_memory *m)
     }
 }
 
-static cu_result f_granule_release(cu_granule granule)
+cu_result f_granule_release(cu_granule granule)
 {
-    fake_memory *m;
-
     FAKE_ENTER(granule_release)
-    m = granule_of(granule);
+    fake_memory *m = granule_of(granule);
     if (m == NULL) {
         fake_violate("cuMemRelease of what cuMemCreate did not return");
-        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+        return CU_ERROR_INVALID_VALUE;
     }
     m->released = 1;
     give_unmapped(m);
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
 static int is_reserved(const char *ptr, size_t bytes)
@@ -195,15 +190,13 @@ static fake_memory *add_place(fake_memory *granule)
     return m;
 }
 
-static cu_result f_granule_map(cu_ptr ptr, size_t bytes, size_t offset, cu_granule granule,
+cu_result f_granule_map(cu_ptr ptr, size_t bytes, size_t offset, cu_granule granule,
                                unsigned long long flags)
 {
-    fake_memory *m;
-
     FAKE_ENTER(granule_map)
-    m = granule_of(granule);
+    fake_memory *m = granule_of(granule);
     if ((m != NULL) && m->imported && (m->bytes != bytes)) {
-        FAKE_LEAVE(CU_ERROR_INVALID_VALUE); /* a size that another process said */
+        return CU_ERROR_INVALID_VALUE; /* a size that another process said */
     }
     if ((m == NULL) || (m->bytes != bytes) || (offset != 0) || (flags != 0) ||
         (ptr % fake.granularity != 0) || !is_reserved(to_ptr(ptr), bytes) ||
@@ -212,7 +205,7 @@ static cu_result f_granule_map(cu_ptr ptr, size_t bytes, size_t offset, cu_granu
                      (m == NULL) ? "no such granule"
                      : is_mapped(to_ptr(ptr), bytes) ? "something is mapped there"
                      : "wrong addresses");
-        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+        return CU_ERROR_INVALID_VALUE;
     }
     FAKE_UNSAFE("cuMemMap")
     if (m->exported) {
@@ -221,7 +214,7 @@ static cu_result f_granule_map(cu_ptr ptr, size_t bytes, size_t offset, cu_granu
     m = (m->ptr != NULL) ? add_place(m) : m;
     m->ptr = to_ptr(ptr);
     m->access = 0;
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
 /* 1: a stream may still use the granule at this address. */
@@ -262,7 +255,7 @@ static void unmap(fake_memory *m)
 }
 
 /* Whole granules, without a gap between them. */
-static cu_result f_granule_unmap(cu_ptr ptr, size_t bytes)
+cu_result f_granule_unmap(cu_ptr ptr, size_t bytes)
 {
     fake_memory *m;
 
@@ -272,7 +265,7 @@ static cu_result f_granule_unmap(cu_ptr ptr, size_t bytes)
         if (m == NULL) {
             fake_violate("cuMemUnmap of %zu bytes at %p, where no granules of that size are mapped",
                          bytes, (void *)to_ptr(ptr));
-            FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+            return CU_ERROR_INVALID_VALUE;
         }
     }
     for (size_t done = 0, step; done < bytes; done += step) {
@@ -280,11 +273,11 @@ static cu_result f_granule_unmap(cu_ptr ptr, size_t bytes)
         step = m->bytes; /* the record may go */
         unmap(m);
     }
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
 /* Each byte of the range must be mapped; the descriptions hold for the devices that they name. */
-static cu_result f_granule_access(cu_ptr ptr, size_t bytes, const cu_access *access, size_t count)
+cu_result f_granule_access(cu_ptr ptr, size_t bytes, const cu_access *access, size_t count)
 {
     FAKE_ENTER(granule_access)
     for (size_t done = 0; done < bytes;) {
@@ -294,12 +287,12 @@ static cu_result f_granule_access(cu_ptr ptr, size_t bytes, const cu_access *acc
             (m->bytes > bytes - done)) {
             fake_violate("cuMemSetAccess at %p, where no granule begins",
                          (void *)(to_ptr(ptr) + done));
-            FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+            return CU_ERROR_INVALID_VALUE;
         }
         for (size_t i = 0; i < count; i++) {
             if ((access[i].location.type != 1) || (access[i].location.id < 0) ||
                 (access[i].location.id >= (int)fake.devices) || (access[i].flags != 3)) {
-                FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+                return CU_ERROR_INVALID_VALUE;
             }
             m->access |= 1u << access[i].location.id;
         }
@@ -311,25 +304,13 @@ static cu_result f_granule_access(cu_ptr ptr, size_t bytes, const cu_access *acc
     if (mprotect(to_ptr(ptr), bytes, PROT_READ | PROT_WRITE) != 0) {
         abort();
     }
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
 unsigned fake_access(const void *ptr)
 {
-    const fake_memory *m;
-    unsigned access;
-
-    pthread_mutex_lock(&fake_lock);
-    m = fake_find(ptr);
-    access = (m == NULL) ? 0 : (m->start != NULL) ? 1u << m->device : m->access;
-    pthread_mutex_unlock(&fake_lock);
+    FAKE_LOCKED
+    const fake_memory *m = fake_find(ptr);
+    unsigned access = (m == NULL) ? 0 : (m->start != NULL) ? 1u << m->device : m->access;
     return access;
-}
-
-void fake_bind_granules(shpool_driver *table)
-{
-#define BIND(_member) table->_member = f_##_member;
-    BIND(granularity) BIND(range_reserve) BIND(range_free) BIND(granule_create)
-    BIND(granule_release) BIND(granule_map) BIND(granule_unmap) BIND(granule_access)
-#undef BIND
 }

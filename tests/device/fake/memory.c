@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fake driver: memory, copies, stream-ordered pools. */
-#include "state.h"
+#include "driver.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +22,6 @@ fake_memory *fake_find(const void *ptr)
 
 static cu_result take(cu_ptr *ptr_p, size_t bytes, int device, int pooled)
 {
-    fake_memory *m;
     size_t shift = (fake.misalign && (bytes >= PAGE)) ? 512 : 0;
 
     if ((bytes == 0) || (device < 0)) {
@@ -32,7 +31,7 @@ static cu_result take(cu_ptr *ptr_p, size_t bytes, int device, int pooled)
         (bytes > fake.limit[device] - fake.used[device])) {
         return CU_ERROR_OUT_OF_MEMORY;
     }
-    m = calloc(1, sizeof(*m));
+    fake_memory *m = calloc(1, sizeof(*m));
     m->mapped = bytes + 2 * PAGE;
     m->start = mmap(NULL, m->mapped, PROT_READ | PROT_WRITE,
                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -81,80 +80,78 @@ void fake_give(fake_memory *gone)
     free(gone);
 }
 
-static cu_result f_memory_info(size_t *left, size_t *total)
+cu_result f_memory_info(size_t *left, size_t *total)
 {
-    int device = fake_current_device();
+    int device = fake_current();
 
     FAKE_ENTER(memory_info)
     if (device < 0) {
-        FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
+        return CU_ERROR_INVALID_CONTEXT;
     }
     *total = (size_t)fake.limit[device];
     *left = (fake.limit[device] > fake.used[device])
                 ? (size_t)(fake.limit[device] - fake.used[device]) : 0;
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_memory_alloc(cu_ptr *ptr, size_t bytes)
+cu_result f_memory_alloc(cu_ptr *ptr, size_t bytes)
 {
     FAKE_ENTER(memory_alloc)
     FAKE_UNSAFE("cuMemAlloc")
-    FAKE_LEAVE(take(ptr, bytes, fake_current_device(), 0));
+    return take(ptr, bytes, fake_current(), 0);
 }
 
 /* The host waits for the device, as real drivers do when memory is freed. */
-static void wait_and_unlock(int device)
+static void wait_for(int device)
 {
     void (*on_sync)(void) = fake.on_sync;
 
     fake_finish_device(device);
-    pthread_mutex_unlock(&fake_lock);
-    if (on_sync != NULL) {
+    if (on_sync != NULL) { /* without the lock */
+        pthread_mutex_unlock(&fake_lock);
         on_sync();
+        pthread_mutex_lock(&fake_lock);
     }
 }
 
-static cu_result f_memory_free(cu_ptr ptr)
+cu_result f_memory_free(cu_ptr ptr)
 {
-    fake_memory *m;
-    int device;
-
     FAKE_ENTER(memory_free)
     FAKE_UNSAFE("cuMemFree")
-    m = fake_find((void *)(uintptr_t)ptr);
+    fake_memory *m = fake_find((void *)(uintptr_t)ptr);
     if ((m == NULL) || (m->ptr != (char *)(uintptr_t)ptr) || m->pooled || (m->start == NULL)) {
         fake_violate("cuMemFree of a pointer that cuMemAlloc did not return");
-        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+        return CU_ERROR_INVALID_VALUE;
     }
-    device = m->device;
-    if (fake_current_device() != device) {
+    int device = m->device;
+    if (fake_current() != device) {
         fake_violate("cuMemFree while another device is current");
     }
     fake_give(m);
-    wait_and_unlock(device);
+    wait_for(device);
     return CU_SUCCESS;
 }
 
-static cu_result f_host_alloc(void **ptr, size_t bytes, unsigned flags)
+cu_result f_host_alloc(void **ptr, size_t bytes, unsigned flags)
 {
     FAKE_ENTER(host_alloc)
     FAKE_UNSAFE("cuMemHostAlloc")
     (void)flags;
-    if (fake_current_device() < 0) {
-        FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
+    if (fake_current() < 0) {
+        return CU_ERROR_INVALID_CONTEXT;
     }
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(fake.pinned); i++) {
         if (fake.pinned[i] == NULL) {
             fake.pinned[i] = malloc(bytes);
             *ptr = fake.pinned[i];
             fake.held.host_allocations++;
-            FAKE_LEAVE(CU_SUCCESS);
+            return CU_SUCCESS;
         }
     }
-    FAKE_LEAVE(CU_ERROR_OUT_OF_MEMORY);
+    return CU_ERROR_OUT_OF_MEMORY;
 }
 
-static cu_result f_host_free(void *ptr)
+cu_result f_host_free(void *ptr)
 {
     FAKE_ENTER(host_free)
     FAKE_UNSAFE("cuMemFreeHost")
@@ -163,12 +160,12 @@ static cu_result f_host_free(void *ptr)
             fake.pinned[i] = NULL;
             free(ptr);
             fake.held.host_allocations--;
-            wait_and_unlock(fake_current_device());
+            wait_for(fake_current());
             return CU_SUCCESS;
         }
     }
     fake_violate("cuMemFreeHost of what cuMemHostAlloc did not return");
-    FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+    return CU_ERROR_INVALID_VALUE;
 }
 
 /* ---- copies: performed immediately, and checked like other work ---- */
@@ -194,28 +191,28 @@ static cu_result work(shpool_stream stream, const void *a, const void *b, size_t
     return CU_SUCCESS;
 }
 
-static cu_result f_copy_to_host(void *to, cu_ptr from, size_t bytes, shpool_stream stream)
+cu_result f_copy_to_host(void *to, cu_ptr from, size_t bytes, shpool_stream stream)
 {
     FAKE_ENTER(copy_to_host)
     result = work(stream, (void *)(uintptr_t)from, NULL, bytes);
     memcpy(to, (void *)(uintptr_t)from, bytes);
-    FAKE_LEAVE(result);
+    return result;
 }
 
-static cu_result f_copy_from_host(cu_ptr to, const void *from, size_t bytes, shpool_stream stream)
+cu_result f_copy_from_host(cu_ptr to, const void *from, size_t bytes, shpool_stream stream)
 {
     FAKE_ENTER(copy_from_host)
     result = work(stream, (void *)(uintptr_t)to, NULL, bytes);
     memcpy((void *)(uintptr_t)to, from, bytes);
-    FAKE_LEAVE(result);
+    return result;
 }
 
-static cu_result f_copy_device(cu_ptr to, cu_ptr from, size_t bytes, shpool_stream stream)
+cu_result f_copy_device(cu_ptr to, cu_ptr from, size_t bytes, shpool_stream stream)
 {
     FAKE_ENTER(copy_device)
     result = work(stream, (void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
     memmove((void *)(uintptr_t)to, (void *)(uintptr_t)from, bytes);
-    FAKE_LEAVE(result);
+    return result;
 }
 
 static cu_result fill(cu_ptr to, const void *value, size_t width, size_t count,
@@ -233,54 +230,54 @@ static cu_result fill(cu_ptr to, const void *value, size_t width, size_t count,
     return result;
 }
 
-static cu_result f_set_8(cu_ptr to, unsigned char value, size_t count, shpool_stream stream)
+cu_result f_set_8(cu_ptr to, unsigned char value, size_t count, shpool_stream stream)
 {
     FAKE_ENTER(set_8)
-    FAKE_LEAVE(fill(to, &value, sizeof(value), count, stream));
+    return fill(to, &value, sizeof(value), count, stream);
 }
 
-static cu_result f_set_16(cu_ptr to, unsigned short value, size_t count, shpool_stream stream)
+cu_result f_set_16(cu_ptr to, unsigned short value, size_t count, shpool_stream stream)
 {
     FAKE_ENTER(set_16)
-    FAKE_LEAVE(fill(to, &value, sizeof(value), count, stream));
+    return fill(to, &value, sizeof(value), count, stream);
 }
 
-static cu_result f_set_32(cu_ptr to, unsigned value, size_t count, shpool_stream stream)
+cu_result f_set_32(cu_ptr to, unsigned value, size_t count, shpool_stream stream)
 {
     FAKE_ENTER(set_32)
-    FAKE_LEAVE(fill(to, &value, sizeof(value), count, stream));
+    return fill(to, &value, sizeof(value), count, stream);
 }
 
 /* ---- stream-ordered pools: memory is never handed out twice ---- */
 
-static cu_result f_pool_create(cu_pool *pool, const cu_pool_props *props)
+cu_result f_pool_create(cu_pool *pool, const cu_pool_props *props)
 {
     FAKE_ENTER(pool_create)
     FAKE_UNSAFE("cuMemPoolCreate")
     *pool = (cu_pool)(uintptr_t)(1 + props->location.id);
     fake.held.pools++;
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_pool_destroy(cu_pool pool)
+cu_result f_pool_destroy(cu_pool pool)
 {
     FAKE_ENTER(pool_destroy)
     FAKE_UNSAFE("cuMemPoolDestroy")
     (void)pool;
     fake.held.pools--;
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_pool_set(cu_pool pool, int attribute, void *value)
+cu_result f_pool_set(cu_pool pool, int attribute, void *value)
 {
     FAKE_ENTER(pool_set)
     FAKE_UNSAFE("cuMemPoolSetAttribute")
     (void)pool;
     (void)value;
-    FAKE_LEAVE((attribute > 0) ? CU_SUCCESS : CU_ERROR_INVALID_VALUE);
+    return (attribute > 0) ? CU_SUCCESS : CU_ERROR_INVALID_VALUE;
 }
 
-static cu_result f_pool_get(cu_pool pool, int attribute, void *value)
+cu_result f_pool_get(cu_pool pool, int attribute, void *value)
 {
     uint64_t used = 0;
 
@@ -290,64 +287,52 @@ static cu_result f_pool_get(cu_pool pool, int attribute, void *value)
         used += (m->pooled && (m->device == (int)(uintptr_t)pool - 1)) ? m->bytes : 0;
     }
     memcpy(value, &used, sizeof(used));
-    FAKE_LEAVE((attribute > 0) ? CU_SUCCESS : CU_ERROR_INVALID_VALUE);
+    return (attribute > 0) ? CU_SUCCESS : CU_ERROR_INVALID_VALUE;
 }
 
-static cu_result f_pool_trim(cu_pool pool, size_t keep)
+cu_result f_pool_trim(cu_pool pool, size_t keep)
 {
     FAKE_ENTER(pool_trim)
     FAKE_UNSAFE("cuMemPoolTrimTo")
     (void)pool;
     (void)keep;
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_pool_alloc(cu_ptr *ptr, size_t bytes, cu_pool pool, shpool_stream stream)
+cu_result f_pool_alloc(cu_ptr *ptr, size_t bytes, cu_pool pool, shpool_stream stream)
 {
     FAKE_ENTER(pool_alloc)
     if (!fake_is_captured(stream)) {
         FAKE_UNSAFE("cuMemAllocFromPoolAsync")
     }
     if ((fake_line_of(stream) < 0) || fake_is_off_limits(fake_line_of(stream))) {
-        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+        return CU_ERROR_INVALID_HANDLE;
     }
     result = take(ptr, bytes, (int)(uintptr_t)pool - 1, 1);
     if ((result == CU_SUCCESS) && fake_is_captured(stream)) {
         fake.memory->graph = stream->graph;
     }
-    FAKE_LEAVE(result);
+    return result;
 }
 
 /* The free is work on its stream that touches all of the memory.  A graph's memory stays. */
-static cu_result f_pool_free(cu_ptr ptr, shpool_stream stream)
+cu_result f_pool_free(cu_ptr ptr, shpool_stream stream)
 {
-    fake_memory *m;
-
     FAKE_ENTER(pool_free)
     if (!fake_is_captured(stream)) {
         FAKE_UNSAFE("cuMemFreeAsync")
     }
-    m = fake_find((void *)(uintptr_t)ptr);
+    fake_memory *m = fake_find((void *)(uintptr_t)ptr);
     if ((m == NULL) || !m->pooled || (m->ptr != (char *)(uintptr_t)ptr)) {
         fake_violate("cuMemFreeAsync of a pointer that is not the pool's");
-        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+        return CU_ERROR_INVALID_VALUE;
     }
     if (fake_is_captured(stream) && (stream->graph != m->graph)) {
-        FAKE_LEAVE(CU_ERROR_INVALID_VALUE); /* the memory is not the graph's */
+        return CU_ERROR_INVALID_VALUE; /* the memory is not the graph's */
     }
     result = work(stream, m->ptr, NULL, m->bytes);
     if ((result == CU_SUCCESS) && !fake_is_captured(stream)) {
         fake_give(m);
     }
-    FAKE_LEAVE(result);
-}
-
-void fake_bind_memory(shpool_driver *table)
-{
-#define BIND(_member) table->_member = f_##_member;
-    BIND(memory_info) BIND(memory_alloc) BIND(memory_free) BIND(host_alloc) BIND(host_free)
-    BIND(copy_to_host) BIND(copy_from_host) BIND(copy_device) BIND(set_8) BIND(set_16)
-    BIND(set_32) BIND(pool_create) BIND(pool_destroy) BIND(pool_set) BIND(pool_get)
-    BIND(pool_trim) BIND(pool_alloc) BIND(pool_free)
-#undef BIND
+    return result;
 }

@@ -6,7 +6,7 @@
  * process has a fake driver of its own: the streams of two processes are not compared.
  */
 #include "config.h" /* _GNU_SOURCE, for memfd_create() */
-#include "state.h"
+#include "driver.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,13 +15,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static cu_result f_device_uuid(cu_uuid *uuid, cu_device device)
+cu_result f_device_uuid(cu_uuid *uuid, cu_device device)
 {
     FAKE_ENTER(device_uuid)
     memset(uuid, 0x5a, sizeof(*uuid));
     uuid->bytes[15] = (unsigned char)(fake.hidden + (unsigned)device);
-    FAKE_LEAVE((device >= 0) && (device < (int)fake.devices) ? CU_SUCCESS
-                                                             : CU_ERROR_INVALID_DEVICE);
+    return (device >= 0) && (device < (int)fake.devices) ? CU_SUCCESS
+                                                             : CU_ERROR_INVALID_DEVICE;
 }
 
 /* ---- files ---- */
@@ -76,14 +76,13 @@ static fake_memory *add_import(int file, size_t bytes)
 
 /* ---- descriptors ---- */
 
-static cu_result f_granule_export(void *handle, cu_granule granule, int type,
+cu_result f_granule_export(void *handle, cu_granule granule, int type,
                                   unsigned long long flags)
 {
-    fake_memory *m;
     int file;
 
     FAKE_ENTER(granule_export)
-    m = fake.memory;
+    fake_memory *m = fake.memory;
     while ((m != NULL) && (m != (fake_memory *)(uintptr_t)granule)) {
         m = m->next;
     }
@@ -91,35 +90,27 @@ static cu_result f_granule_export(void *handle, cu_granule granule, int type,
         (flags != 0)) {
         fake_violate("cuMemExportToShareableHandle of %s",
                      (m == NULL) ? "no granule" : "memory that was not created for that");
-        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+        return CU_ERROR_INVALID_VALUE;
     }
     file = dup(m->file);
     if (file < 0) {
-        FAKE_LEAVE(CU_ERROR_OUT_OF_MEMORY);
+        return CU_ERROR_OUT_OF_MEMORY;
     }
     m->exported = 1;
     memcpy(handle, &file, sizeof(file));
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_granule_import(cu_granule *granule, void *handle, int type)
+cu_result f_granule_import(cu_granule *granule, void *handle, int type)
 {
     int file = (int)(intptr_t)handle;
-    size_t bytes;
 
     FAKE_ENTER(granule_import)
-    bytes = (type == CU_HANDLE_DESCRIPTOR) ? bytes_of(file) : 0;
+    size_t bytes = (type == CU_HANDLE_DESCRIPTOR) ? bytes_of(file) : 0;
     file = (bytes > 0) ? fcntl(file, F_DUPFD_CLOEXEC, 0) : -1;
     if (file < 0) {
-        FAKE_LEAVE(CU_ERROR_INVALID_VALUE);
+        return CU_ERROR_INVALID_VALUE;
     }
     *granule = (cu_granule)(uintptr_t)add_import(file, bytes);
-    FAKE_LEAVE(CU_SUCCESS);
-}
-
-void fake_bind_share(shpool_driver *table)
-{
-#define BIND(_member) table->_member = f_##_member;
-    BIND(device_uuid) BIND(granule_export) BIND(granule_import)
-#undef BIND
+    return CU_SUCCESS;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* The fake driver: streams, captures, and the order of work. */
-#include "state.h"
+#include "driver.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -130,7 +130,7 @@ void fake_touch(unsigned number, const void *ptr, size_t bytes)
 
 static int line_of_thread(void)
 {
-    int device = fake_current_device();
+    int device = fake_current();
 
     for (unsigned i = 0; i < fake.per_thread_count; i++) {
         if (pthread_equal(fake.per_thread[i].thread, pthread_self()) &&
@@ -149,7 +149,7 @@ static int line_of_thread(void)
 
 int fake_line_of(shpool_stream stream)
 {
-    int device = fake_current_device();
+    int device = fake_current();
 
     if ((stream == NULL) || (stream == SHPOOL_STREAM_LEGACY)) {
         return (device >= 0) ? (int)fake.legacy[device] : -1;
@@ -179,28 +179,28 @@ static shpool_stream new_stream(int device, unsigned flags)
     abort();
 }
 
-static cu_result f_stream_create(shpool_stream *stream, unsigned flags)
+cu_result f_stream_create(shpool_stream *stream, unsigned flags)
 {
     FAKE_ENTER(stream_create)
-    if (fake_current_device() < 0) {
-        FAKE_LEAVE(CU_ERROR_INVALID_CONTEXT);
+    if (fake_current() < 0) {
+        return CU_ERROR_INVALID_CONTEXT;
     }
-    *stream = new_stream(fake_current_device(), flags);
+    *stream = new_stream(fake_current(), flags);
     fake.held.streams++;
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
 /* Submitted work continues. */
-static cu_result f_stream_destroy(shpool_stream stream)
+cu_result f_stream_destroy(shpool_stream stream)
 {
     FAKE_ENTER(stream_destroy)
     if (fake_line_of(stream) < 0) {
-        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+        return CU_ERROR_INVALID_HANDLE;
     }
     fake.line[stream->line].alive = 0;
     stream->used = 0;
     fake.held.streams--;
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
 int fake_is_captured(shpool_stream stream)
@@ -218,15 +218,13 @@ static cu_result look_at(shpool_stream stream, int line)
     return fake_is_off_limits(line) ? CU_ERROR_STREAM_CAPTURE_IMPLICIT : CU_SUCCESS;
 }
 
-static cu_result f_stream_sync(shpool_stream stream)
+cu_result f_stream_sync(shpool_stream stream)
 {
-    int line;
-
     FAKE_ENTER(stream_sync)
     FAKE_UNSAFE("cuStreamSynchronize")
-    line = fake_line_of(stream);
+    int line = fake_line_of(stream);
     if (line < 0) {
-        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+        return CU_ERROR_INVALID_HANDLE;
     }
     result = look_at(stream, line);
     if (result == CU_SUCCESS) {
@@ -234,7 +232,7 @@ static cu_result f_stream_sync(shpool_stream stream)
         finish_line((unsigned)line);
         fake_join(fake.host, fake.line[line].knows);
     }
-    FAKE_LEAVE(result);
+    return result;
 }
 
 int fake_is_done(const fake_clock clock)
@@ -273,124 +271,107 @@ int fake_is_off_limits(int line)
     return 1;
 }
 
-static cu_result f_stream_query(shpool_stream stream)
+cu_result f_stream_query(shpool_stream stream)
 {
-    int line;
-
     FAKE_ENTER(stream_query)
     FAKE_UNSAFE("cuStreamQuery")
-    line = fake_line_of(stream);
+    int line = fake_line_of(stream);
     if (line < 0) {
-        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+        return CU_ERROR_INVALID_HANDLE;
     }
     result = look_at(stream, line);
     if (result != CU_SUCCESS) {
-        FAKE_LEAVE(result);
+        return result;
     }
     if (!fake_is_done(fake.line[line].knows)) {
-        FAKE_LEAVE(CU_ERROR_NOT_READY);
+        return CU_ERROR_NOT_READY;
     }
     fake_join(fake.host, fake.line[line].knows);
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_stream_wait(shpool_stream stream, shpool_event event, unsigned flags)
+cu_result f_stream_wait(shpool_stream stream, shpool_event event, unsigned flags)
 {
-    int line;
-
     FAKE_ENTER(stream_wait)
     (void)flags;
-    line = fake_line_of(stream);
+    int line = fake_line_of(stream);
     if ((line < 0) || (event == NULL)) {
-        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+        return CU_ERROR_INVALID_HANDLE;
     }
     if ((event->captured != NULL) && (line == (int)fake.legacy[fake.line[line].device])) {
         fake_violate("the legacy stream waits for an event of a graph");
-        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_IMPLICIT);
+        return CU_ERROR_STREAM_CAPTURE_IMPLICIT;
     }
     if ((event->captured != NULL) && fake_is_captured(stream) && (stream->graph == event->graph)) {
         fake_note(stream, event->branch, NULL, 0);
-        FAKE_LEAVE(CU_SUCCESS);
+        return CU_SUCCESS;
     }
     if ((event->captured != NULL) || (fake_is_captured(stream) && event->recorded)) {
         fake_violate("an event leads into a capture, or out of one"); /* or a stream joins it */
-        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        return CU_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     if (fake_is_off_limits(line)) {
-        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_IMPLICIT);
+        return CU_ERROR_STREAM_CAPTURE_IMPLICIT;
     }
     fake_join(fake.line[line].knows, event->covers);
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_stream_id(shpool_stream stream, unsigned long long *id)
+cu_result f_stream_id(shpool_stream stream, unsigned long long *id)
 {
-    int line;
-
     FAKE_ENTER(stream_id)
     if (((uintptr_t)stream > 2) && stream->capturing) {
         fake_violate("cuStreamGetId of a stream that captures"); /* the driver ends the capture */
     }
-    line = fake_line_of(stream);
+    int line = fake_line_of(stream);
     *id = (unsigned long long)(line + 1);
     if ((line >= 0) && fake_is_off_limits(line)) {
-        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_IMPLICIT);
+        return CU_ERROR_STREAM_CAPTURE_IMPLICIT;
     }
-    FAKE_LEAVE((line >= 0) ? CU_SUCCESS : CU_ERROR_INVALID_HANDLE);
+    return (line >= 0) ? CU_SUCCESS : CU_ERROR_INVALID_HANDLE;
 }
 
-static cu_result f_stream_capturing(shpool_stream stream, int *status)
+cu_result f_stream_capturing(shpool_stream stream, int *status)
 {
     FAKE_ENTER(stream_capturing)
     *status = CU_CAPTURE_STATUS_NONE;
     if (((uintptr_t)stream > 2) && !stream->used) {
         fake_violate("a destroyed stream is asked whether it captures");
-        FAKE_LEAVE(CU_ERROR_INVALID_HANDLE);
+        return CU_ERROR_INVALID_HANDLE;
     }
     if ((uintptr_t)stream > 2) {
         *status = stream->capturing ? CU_CAPTURE_STATUS_ACTIVE : CU_CAPTURE_STATUS_NONE;
     } else if ((stream != SHPOOL_STREAM_PER_THREAD) &&
-               fake_is_captured_on(fake_current_device())) {
-        FAKE_LEAVE(CU_ERROR_STREAM_CAPTURE_IMPLICIT); /* says so, and harms nothing */
+               fake_is_captured_on(fake_current())) {
+        return CU_ERROR_STREAM_CAPTURE_IMPLICIT; /* says so, and harms nothing */
     }
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_stream_capture(shpool_stream stream, int *status, unsigned long long *id)
+cu_result f_stream_capture(shpool_stream stream, int *status, unsigned long long *id)
 {
     FAKE_ENTER(stream_capture)
     *status = fake_is_captured(stream) ? CU_CAPTURE_STATUS_ACTIVE : CU_CAPTURE_STATUS_NONE;
     *id = fake_is_captured(stream) ? stream->graph : 0;
-    FAKE_LEAVE(CU_SUCCESS);
+    return CU_SUCCESS;
 }
 
-static cu_result f_capture_mode(int *mode)
+cu_result f_capture_mode(int *mode)
 {
     int old = fake_thread_state.mode;
 
     FAKE_ENTER(capture_mode)
     fake_thread_state.mode = *mode;
     *mode = old;
-    FAKE_LEAVE(CU_SUCCESS);
-}
-
-void fake_bind_streams(shpool_driver *table)
-{
-#define BIND(_member) table->_member = f_##_member;
-    BIND(stream_create) BIND(stream_destroy) BIND(stream_sync) BIND(stream_query)
-    BIND(stream_wait) BIND(stream_id) BIND(stream_capturing) BIND(stream_capture)
-    BIND(capture_mode)
-#undef BIND
+    return CU_SUCCESS;
 }
 
 /* ---- for tests ---- */
 
 void fake_work(shpool_stream stream, const void *ptr, size_t bytes)
 {
-    int line;
-
-    pthread_mutex_lock(&fake_lock);
-    line = fake_line_of(stream);
+    FAKE_LOCKED
+    int line = fake_line_of(stream);
     if (line < 0) {
         fake_violate("work on no stream");
     } else if (((uintptr_t)stream > 2) && stream->capturing) {
@@ -399,51 +380,35 @@ void fake_work(shpool_stream stream, const void *ptr, size_t bytes)
         fake_submit((unsigned)line);
         fake_touch((unsigned)line, ptr, bytes);
     }
-    pthread_mutex_unlock(&fake_lock);
 }
 
 void fake_finish(shpool_stream stream)
 {
-    int line;
-
-    pthread_mutex_lock(&fake_lock);
-    line = fake_line_of(stream);
+    FAKE_LOCKED
+    int line = fake_line_of(stream);
     if (line >= 0) {
         finish_line((unsigned)line);
     }
-    pthread_mutex_unlock(&fake_lock);
 }
 
 void fake_finish_all(void)
 {
-    pthread_mutex_lock(&fake_lock);
+    FAKE_LOCKED
     for (unsigned i = 0; i < fake.lines; i++) {
         finish_line(i);
     }
-    pthread_mutex_unlock(&fake_lock);
-}
-
-void fake_lag(unsigned pieces)
-{
-    pthread_mutex_lock(&fake_lock);
-    fake.lag = pieces;
-    pthread_mutex_unlock(&fake_lock);
 }
 
 shpool_stream fake_stream(int device, unsigned flags)
 {
-    shpool_stream stream;
-
-    pthread_mutex_lock(&fake_lock);
-    stream = new_stream(device, flags);
-    pthread_mutex_unlock(&fake_lock);
+    FAKE_LOCKED
+    shpool_stream stream = new_stream(device, flags);
     return stream;
 }
 
 void fake_stream_destroy(shpool_stream stream)
 {
-    pthread_mutex_lock(&fake_lock);
+    FAKE_LOCKED
     fake.line[stream->line].alive = 0;
     stream->used = 0;
-    pthread_mutex_unlock(&fake_lock);
 }
