@@ -49,407 +49,237 @@
 #ifndef SHPOOL_ALLOCATORS_PLANES_H
 #define SHPOOL_ALLOCATORS_PLANES_H
 
-#include <shpool/allocators/planes/search.h>
+#include <shpool/allocators/planes/thread.h>
 
 #define SHPOOL_GROUPS_planes ~, 1
 #define SHPOOL_GUARDS_planes ~, 1
 #define SHPOOL_CLEAN_planes  ~, 1 /* free memory holds nothing: module.h */
 #define SHPOOL_PACKS_planes  ~, SHPOOL_PACKING(SHPOOL_PACK_ANY, 0u, 0u, 0u)
 
-#define SHPOOL_PLANES_TRIES  2u  /* after home, before the exact search */
-#define SHPOOL_PLANES_SMALL  16u /* granules of a request that such a try serves; a half */
-#define SHPOOL_PLANES_GATHER 8u  /* the part of the spread that a warp's search in vain takes */
-#define SHPOOL_PLANES_LATE   0xfffffffeu /* no granule: other threads were quicker */
+/* ---- malloc of lanes: all of them call all of these ---- */
 
-/* The half where a thread begins, and whether (1 or 0) at its upper end.  Each lane of a warp has
- * other words, those whose number is the lane's modulo 32, in a bank of their own, and so are their
- * tags, because the upper 16 lanes use the other halves.  There the warps' places are as far from
- * each other as possible: the reversed bits of their numbers divide the words in halves, quarters
- * ...  A pool of fewer words is divided between all threads.  Kept: loops then compute it once. */
-SIMT_FN uint32_t shpool_planes_home(shpool_view view, uint32_t *high_p)
+/* The first of 32 words, one a lane: w, or at the pool's end a lower one. */
+SIMT_FN uint32_t shpool_planes_window(uint32_t words, uint32_t w)
 {
-    const uint32_t words = (view.word[0] + 31u) >> 5; /* with granules */
-    const uint32_t lane  = view.rank & (SIMT_WARP - 1u);
-    const uint32_t few   = words < SIMT_WARP;
-    const uint32_t who   = simt_reverse(few ? view.rank : view.rank / SIMT_WARP);
-    const uint32_t mine  = few ? words : (words + SIMT_WARP - 1u - lane) / SIMT_WARP;
-    const uint32_t g     = simt_mulhi(who, 32u * mine) ^ (few ? 0u : lane & 16u);
-    const uint32_t w     = few ? g >> 5 : (g & ~31u) + lane;
+    const uint32_t most = (words > SIMT_WARP) ? words - SIMT_WARP : 0u;
 
-    *high_p = simt_keep((g >> 3) & 1u);
-    return simt_keep(2u * w + ((g >> 4) & 1u));
+    return (w < most) ? w : most;
 }
 
-/* ---- malloc ---- */
-
-/* Claim `need` granules in the thread's home; 0 if that fails, or they never fit there. */
-SIMT_FN simt_addr shpool_planes_malloc_home(shpool_view view, uint32_t need, uint32_t alignment)
+/* Claim granules first..end-1, which are among the words of first's window, as an allocation, a
+ * word in each lane.  1, or 0 with nothing changed.  Lanes without work change nothing by the same
+ * atomics, each in another word: a branch would split the warp, and predicates cost more. */
+SIMT_FN uint32_t shpool_planes_claim_warp(simt_addr base, uint32_t granules, uint32_t first,
+                                          uint32_t end)
 {
-    uint32_t        high;
-    const uint32_t  half  = shpool_planes_home(view, &high);
-    const uint32_t  shift = (half << 4) & 16u;
-    const simt_addr a     = shpool_planes_used(view.base, half >> 1);
-    uint32_t        fit;
-    uint32_t        i;
+    const uint32_t  words = shpool_planes_words_of(granules);
+    const uint32_t  w     = shpool_planes_window(words, first >> 5) + simt_lane();
+    const uint32_t  in    = (w < words) ? w : words - 1u;
+    const uint32_t  own   = shpool_planes_bits(32u * w, first, end);
+    const uint32_t  last  = (w == (end - 1u) >> 5) ? 1u << ((end - 1u) & 31u) : 0u;
+    const uint32_t  bit   = (w == first >> 5) ? 1u << (first & 15u) : 0u;
+    const simt_addr a     = shpool_planes_used(base, in);
+    const simt_addr tags  = shpool_planes_tags(base, granules, 2u * in);
+    const uint32_t  old   = simt_atomic_or(a, own, SIMT_ACQUIRE); /* as in claim_word */
+    uint32_t        low   = simt_peek(tags);
+    uint32_t        high  = simt_peek(tags + 4u);
+    const uint32_t  won   = simt_all(SIMT_ALL_LANES, (old & own) == 0) != 0;
 
-    if ((need <= SHPOOL_PLANES_SMALL) && (view.word[0] != 0) && (alignment <= 16u)) {
-        fit = shpool_run_starts(~(simt_peek(a) >> shift) & 0xffffu, need,
-                                SHPOOL_PLANES_SMALL);
-        i   = shpool_run_pick(fit, 0u - high);
-        if ((fit != 0) &&
-            shpool_planes_take_half(a, shift, shpool_planes_tags(view.base, view.word[0], half), i,
-                                    need)) {
-            return shpool_planes_payload(view, 16u * half + i);
+    simt_warp_sync(SIMT_ALL_LANES); /* no lane uses the memory before all have claimed */
+    if (!SIMT_LIKELY(won)) {
+        (void)simt_atomic_and(a, ~own | old, SIMT_RELAXED); /* as in claim_word */
+        simt_warp_sync(SIMT_ALL_LANES);
+        return 0;
+    }
+    low  = shpool_planes_change(low, own & 0xffffu, last & 0xffffu, 0);
+    high = shpool_planes_change(high, own >> 16, last >> 16, 0);
+    (void)simt_atomic_add(tags, low, SIMT_RELAXED);
+    (void)simt_atomic_add(tags + 4u, high, SIMT_RELAXED);
+    simt_warp_sync(SIMT_ALL_LANES);
+    /* release: as in tag */
+    (void)simt_atomic_or(tags + ((first >> 2) & 4u), bit, SIMT_RELEASE);
+    simt_warp_sync(SIMT_ALL_LANES); /* any lane may free it at once */
+    return 1;
+}
+
+/* Claim in order, by the first lane: this progresses. */
+SIMT_FN uint32_t shpool_planes_claim_led(simt_addr base, uint32_t granules, uint32_t first,
+                                         uint32_t end)
+{
+    uint32_t won = 0;
+
+    if (simt_lane() == 0) {
+        won = shpool_planes_claim(base, first, end, 4u);
+        if (won) {
+            shpool_planes_tag(base, granules, first, end);
         }
     }
-    return 0;
+    simt_warp_sync(SIMT_ALL_LANES); /* orders the others after what the first lane acquired */
+    return simt_shfl(SIMT_ALL_LANES, won, 0);
 }
 
-/* Where `need` granules (1..SMALL) seem to be free within a word, from quad `quad` on around the
- * pool, and in *next_p the quad after it; NOWHERE if there is no such word.  Lanes prefer different
- * ends.  Within one half if possible.  It only peeks.  (As a call, ptxas finds no registers for it
- * in a kernel with setmaxnreg.) */
-SIMT_FN uint32_t shpool_planes_seek(simt_addr base, uint32_t granules, uint32_t quad,
-                                    uint32_t need, uint32_t rank)
+/* One look at the 32 words from w on, and a claim of the first fit there.  Returns the granule;
+ * NOWHERE if there is none; LATE if other threads were quicker. */
+SIMT_FN uint32_t shpool_planes_bid(simt_addr base, uint32_t granules, uint32_t w,
+                                   shpool_planes_wish wish)
 {
-    const uint32_t quads = shpool_planes_words_of(granules) / 4u;
-    const uint32_t half  = simt_mask(0, SHPOOL_PLANES_HALF + 1u - need) * 0x10001u;
-    uint32_t       left  = quads;
-    uint32_t       fit   = 0;
-    uint32_t       w     = 0;
-    simt_u128      used;
+    const uint32_t words = shpool_planes_words_of(granules);
+    const uint32_t mine  = w + simt_lane();
+    const uint32_t used  = simt_peek(shpool_planes_used(base, (mine < words) ? mine : words - 1u));
+    const uint32_t fit   = shpool_planes_fit_warp((mine < words) ? used : 0xffffffffu, 32u * mine,
+                                                  32u * w, wish);
+    const uint32_t hits  = simt_ballot(SIMT_ALL_LANES, fit != SHPOOL_PLANES_NOWHERE);
+    uint32_t       first;
 
-    quad = (quad < quads) ? quad : 0u;
-    SIMT_ROLLED
-    do {
-        used = simt_peek_quad(shpool_planes_used(base, 4u * quad));
-        w    = 4u * quad;
-        quad = (quad + 1u < quads) ? quad + 1u : 0u;
-        left--;
-        if ((used.x & used.y & used.z & used.w) != 0xffffffffu) {
-            used.x = shpool_run_starts(~used.x, need, SHPOOL_PLANES_SMALL);
-            used.y = shpool_run_starts(~used.y, need, SHPOOL_PLANES_SMALL);
-            used.z = shpool_run_starts(~used.z, need, SHPOOL_PLANES_SMALL);
-            used.w = shpool_run_starts(~used.w, need, SHPOOL_PLANES_SMALL);
-            fit    = used.x | used.y | used.z | used.w;
-        }
-    } while ((fit == 0) && (left != 0));
-    if (fit == 0) {
+    if (!SIMT_LIKELY(hits != 0)) {
         return SHPOOL_PLANES_NOWHERE;
     }
-    /* the lane's own word of the quad, or the first one after it */
-    fit = ((used.x != 0) ? 1u : 0u) | ((used.y != 0) ? 2u : 0u) | ((used.z != 0) ? 4u : 0u) |
-          ((used.w != 0) ? 8u : 0u);
-    fit |= fit << 4;
-    left = (simt_ffs(fit & (0xffffffffu << (rank & 3u))) - 1u) & 3u;
-    fit  = (left == 0) ? used.x : (left == 1u) ? used.y : (left == 2u) ? used.z : used.w;
-    fit  = ((fit & half) != 0) ? fit & half : fit;
-    return 32u * (w + left) + shpool_run_pick(fit, 0u - ((rank >> 2) & 1u));
+    first = simt_shfl(SIMT_ALL_LANES, fit, simt_ffs(hits) - 1u);
+    return shpool_planes_claim_warp(base, granules, first, first + wish.need)
+               ? first : SHPOOL_PLANES_LATE;
 }
 
-/* Any request, exactly: from word w on, then everything.  A call; its arguments are passed in
- * registers. */
-SIMT_FN_NOINLINE simt_addr shpool_planes_malloc_far(simt_addr base, uint32_t granules, uint32_t w,
-                                                    uint32_t need, uint32_t below)
+/* Any request, exactly, as malloc_far.  late: claims that came too late.  A request that may wait
+ * (tries) gives up soon: it has no ticket yet, and newcomers would overtake it while it goes on. */
+SIMT_FN_NOINLINE uint32_t shpool_planes_malloc_warp(simt_addr base, uint32_t granules,
+                                                    uint32_t rank, uint32_t need, uint32_t below,
+                                                    uint32_t late, uint32_t tries)
 {
     const shpool_planes_wish wish = {need, below};
     shpool_planes_vain       vain;
+    uint32_t                 w;
 
     if (need > granules) {
-        return 0; /* also for the empty pool, which has no granules */
+        return SHPOOL_PLANES_NOWHERE;
+    }
+    if (late && (simt_lane() == 0)) {
+        shpool_planes_spread(base, granules, (need >> 5) + 1u);
     }
     vain = shpool_planes_begin(base);
+    w    = simt_shfl(SIMT_ALL_LANES, shpool_planes_place(base, rank), 0);
     for (;;) {
-        uint32_t first;
+        const uint32_t first = (vain.spot != SHPOOL_PLANES_NOWHERE)
+                                   ? vain.spot
+                                   : shpool_planes_find(base, granules, w, wish, 0, 1);
 
-        granules = simt_load32(base + 4u);
-        first    = shpool_planes_find(base, granules, w, wish, 0, 0);
+        vain.spot = SHPOOL_PLANES_NOWHERE;
+
         if (first != SHPOOL_PLANES_NOWHERE) {
-            if (shpool_planes_claim(base, first, first + need)) {
-                shpool_planes_tag(base, granules, first, first + need);
-                return base + simt_load32(base + 8u) + (first << 4);
+            late++;
+            if (((late < SHPOOL_PLANES_BIDS) && (need <= 31u * 32u))
+                    ? shpool_planes_claim_warp(base, granules, first, first + need)
+                    : shpool_planes_claim_led(base, granules, first, first + need)) {
+                return first;
             }
-            w = first >> 5; /* another thread was quicker, and made progress */
+            w = first >> 5;
         } else if (w != 0) {
             w = 0;
-        } else if (shpool_planes_is_full(base, granules, wish, &vain, 0)) {
-            return 0;
-        }
-    }
-}
-
-/* What follows home is in the caller's code, so that the warp stays together; a function of the
- * table has parted it at its own entry. */
-#if defined(SHPOOL_TABLE_MODULE)
-#define SHPOOL_PLANES_AWAY SIMT_FN_NOINLINE
-#else
-#define SHPOOL_PLANES_AWAY SIMT_FN
-#endif
-
-/* Where home had no room, or another thread was quicker: from the quad of home on. */
-SHPOOL_PLANES_AWAY simt_addr shpool_planes_malloc_away(simt_addr base, uint32_t granules,
-                                                       uint32_t rank, uint32_t need,
-                                                       uint32_t alignment)
-{
-    const shpool_view view = {base, 0, simt_pin(rank), 0, {granules, 0}, 0};
-    uint32_t          spot = 0;
-    uint32_t          won  = 0;
-    uint32_t          turn;
-
-    if ((need <= SHPOOL_PLANES_SMALL) && (granules != 0) && (alignment <= 16u)) {
-        spot = 16u * shpool_planes_home(view, &turn);
-        SIMT_UNROLLED
-        for (turn = 0; turn < SHPOOL_PLANES_TRIES; turn++) {
-            spot = shpool_planes_seek(base, granules, spot >> 7, need, rank + turn);
-            if (spot == SHPOOL_PLANES_NOWHERE) {
-                break;
+        } else {
+            if (simt_lane() == 0) {
+                shpool_planes_spread(base, granules, 0);
             }
-            won = shpool_planes_claim_word(shpool_planes_used(base, spot >> 5),
-                                           simt_mask(spot & 31u, need));
-            if (won != 0) {
-                break;
+            if (shpool_planes_is_full(base, granules, wish, &vain, 1) ||
+                (tries && (vain.searches >= SHPOOL_PLANES_LONGEST))) {
+                return SHPOOL_PLANES_NOWHERE;
             }
         }
-        if (won != 0) {
-            shpool_planes_tag_word(shpool_planes_tags(base, granules, spot >> 5 << 1),
-                                   simt_mask(spot & 31u, need));
-            return base + simt_load32(base + 8u) + (spot << 4);
+    }
+}
+
+SIMT_FN simt_addr shpool_planes_malloc_group(shpool_view view, uint32_t bytes, uint32_t alignment,
+                                             uint32_t site, uint32_t lanes)
+{
+    const shpool_planes_wish wish  = {(bytes + 15u) >> 4, (alignment >> 4) - 1u};
+    const uint32_t           lead  = simt_ffs(lanes) - 1u;
+    uint32_t                 first = SHPOOL_PLANES_NOWHERE;
+    simt_addr                addr  = 0;
+
+    if (!SIMT_LIKELY(lanes == SIMT_ALL_LANES)) { /* a smaller group: its first lane requests */
+        if (simt_lane() == lead) {
+            addr = shpool_planes_malloc(view, bytes, alignment, site);
+        }
+        simt_warp_sync(lanes); /* orders the others after what the first lane acquired */
+        return simt_shfl(lanes, addr, lead);
+    }
+    if (SIMT_LIKELY(view.word[0] != 0)) {
+        first = shpool_planes_bid(view.base, view.word[0],
+                                  shpool_planes_place(view.base, view.rank), wish);
+    }
+    if (!SIMT_LIKELY(first < SHPOOL_PLANES_LATE)) {
+        first = shpool_planes_malloc_warp(view.base, view.word[0], view.rank, wish.need,
+                                          wish.below, first == SHPOOL_PLANES_LATE,
+                                          site == SHPOOL_SITE_TRY);
+    }
+    return (first != SHPOOL_PLANES_NOWHERE) ? shpool_planes_payload(view, first) : 0u;
+}
+
+/* ---- free of lanes ---- */
+
+/* The rest of a free of a warp that was refused, or of a run that ends after its window. */
+SIMT_FN_NOINLINE uint32_t shpool_planes_free_rest(simt_addr base, uint32_t granules,
+                                                  uint32_t first, uint32_t won)
+{
+    uint32_t reason = SHPOOL_FREE_OK;
+
+    if (simt_lane() == 0) {
+        if (won) {
+            shpool_planes_free_long(base, granules, first);
+        } else {
+            reason = shpool_planes_refuse(base, granules, first);
         }
     }
-    /* from NOWHERE on there is no word: the search begins with the first one */
-    return shpool_planes_malloc_far(base, granules, spot >> 5, need, (alignment >> 4) - 1u);
+    simt_warp_sync(SIMT_ALL_LANES);
+    return reason;
 }
 
-SIMT_FN simt_addr shpool_planes_malloc(shpool_view view, uint32_t bytes, uint32_t alignment,
-                                       uint32_t site)
+SIMT_FN uint32_t shpool_planes_free_warp(shpool_view view, uint32_t first)
 {
-    uint32_t        need = (bytes + 15u) >> 4;
-    const simt_addr addr = shpool_planes_malloc_home(view, need, alignment);
+    const uint32_t  words = shpool_planes_words_of(view.word[0]);
+    const uint32_t  lane  = simt_lane();
+    const uint32_t  w     = shpool_planes_window(words, first >> 5) + lane;
+    const uint32_t  in    = (w < words) ? w : words - 1u;
+    const simt_addr tags  = shpool_planes_tags(view.base, view.word[0], 2u * in);
+    const uint32_t  from  = shpool_planes_bits(32u * w, first, view.word[0]);
+    const uint32_t  bit   = (w == first >> 5) ? 1u << (first & 15u) : 0u;
+    const uint32_t  last  = shpool_planes_ends(simt_peek(tags), simt_peek(tags + 4u)) &
+                            from; /* the owner's: stable */
+    const uint32_t  was   = simt_atomic_and(tags + ((first >> 2) & 4u), ~bit, SIMT_RELAXED);
+    const uint32_t  won   = simt_all(SIMT_ALL_LANES, (was & bit) == bit) != 0;
+    const uint32_t  ends  = simt_ballot(SIMT_ALL_LANES, last != 0);
+    uint32_t        own   = (last ^ (last - 1u)) & from; /* all of `from` if `last` is 0 */
+    uint32_t        seen;
 
-    (void)site;
-    if (addr != 0) {
-        return addr;
+    if (!SIMT_LIKELY(won && (ends != 0))) {
+        return shpool_planes_free_rest(view.base, view.word[0], first, won);
     }
-    need = simt_pin(need); /* what home does not need is computed after it */
-    return shpool_planes_malloc_away(view.base, view.word[0], view.rank, need, alignment);
-}
-
-/* ---- free ---- */
-
-/* The first granule from g on with its bit, moved by `shift`, in the tags; `end` if there is none
- * before. */
-SIMT_FN uint32_t shpool_planes_next(simt_addr base, uint32_t granules, uint32_t shift, uint32_t g,
-                                    uint32_t end)
-{
-    uint32_t mask = 0xffffu & (0xffffu << (g & 15u));
-
-    SIMT_ROLLED
-    for (; g < end; g = (g | 15u) + 1u) {
-        const uint32_t bits = (simt_atomic_load(shpool_planes_tags(base, granules, g >> 4),
-                                                SIMT_ACQUIRE) >> shift) & mask;
-
-        if (bits != 0) {
-            return (g & ~15u) + simt_ffs(bits) - 1u;
-        }
-        mask = 0xffffu;
-    }
-    return end;
-}
-
-/* Why a free of granule `first`, which has no start bit, is refused.  Its used bit does not say
- * it: another thread may be freeing it. */
-SIMT_FN_NOINLINE uint32_t shpool_planes_refuse(simt_addr base, uint32_t granules, uint32_t first)
-{
-    uint32_t g = 0;
-
-    SIMT_ROLLED
-    while (g < first) {
-        g = shpool_planes_next(base, granules, 0, g, first);
-        if (g < first) {
-            g = shpool_planes_next(base, granules, 16u, g, granules);
-            if (g >= first) {
-                return SHPOOL_FREE_INTERIOR;
-            }
-            g++;
-        }
-    }
-    return SHPOOL_FREE_DOUBLE;
-}
-
-/* The rest of a free, of a run that ends in another half. */
-SIMT_FN_NOINLINE void shpool_planes_free_long(simt_addr base, uint32_t granules, uint32_t first)
-{
-    shpool_planes_give(base, first,
-                       shpool_planes_next(base, granules, 16u, first, granules - 1u) + 1u);
-}
-
-SIMT_FN uint32_t shpool_planes_free(shpool_view view, simt_addr addr, uint32_t site)
-{
-    const uint32_t first = shpool_planes_granule(view, addr);
-    const uint32_t bit   = 1u << (first & 15u);
-    uint32_t       tags;
-    uint32_t       last;
-    uint32_t       searching;
-
-    (void)site;
-    if (first >= view.word[0]) {
-        return shpool_run_stray(first, view.word[0]);
-    }
-    /* Whoever clears the bit frees the run, and its used bits say when it is free.  acquire: pairs
-     * with the release of an exact search that saw the bit; then the search is seen, too */
-    tags = simt_atomic_and(shpool_planes_tags(view.base, view.word[0], first >> 4), ~bit,
-                           SIMT_ACQUIRE);
-    searching = simt_peek(view.base);
-    if ((tags & bit) == 0) {
-        return shpool_planes_refuse(view.base, view.word[0], first);
-    }
-    last = (tags >> 16) & (0u - bit); /* the owner's: stable */
-    if (last == 0) {
-        shpool_planes_free_long(view.base, view.word[0], first);
-        return SHPOOL_FREE_OK;
-    }
-    /* from bit up to the lowest of `last`; release: as in clear */
-    last = ((last ^ (last - 1u)) & (0u - bit)) << (first & 16u);
-    (void)simt_atomic_and(shpool_planes_used(view.base, first >> 5), ~last, SIMT_RELEASE);
-    if (!SIMT_LIKELY(searching == 0)) {
+    own = ((ends & simt_mask(0, lane)) == 0) ? own : 0u; /* else a lower lane has the end */
+    simt_fence(); /* as in free */
+    seen = simt_peek(view.base);
+    (void)simt_atomic_and(shpool_planes_used(view.base, in), ~own, SIMT_FENCED);
+    simt_warp_sync(SIMT_ALL_LANES); /* every word is clear */
+    if ((lane == (first >> 5) - (w - lane)) && (seen != 0)) { /* the lane that cleared the bit */
         shpool_planes_release(view.base);
     }
     return SHPOOL_FREE_OK;
 }
 
-SIMT_FN uint32_t shpool_planes_owns(shpool_view view, simt_addr addr)
+SIMT_FN uint32_t shpool_planes_free_group(shpool_view view, simt_addr addr, uint32_t site,
+                                          uint32_t lanes)
 {
-    const uint32_t first = shpool_planes_granule(view, addr);
+    const uint32_t first  = shpool_planes_granule(view, addr);
+    uint32_t       reason = SHPOOL_FREE_OK;
 
     if (first >= view.word[0]) {
         return shpool_run_stray(first, view.word[0]);
     }
-    return ((simt_atomic_load(shpool_planes_tags(view.base, view.word[0], first >> 4),
-                              SIMT_RELAXED) >> (first & 15u)) & 1u)
-               ? (uint32_t)SHPOOL_FREE_OK
-               : shpool_planes_refuse(view.base, view.word[0], first);
-}
-
-/* ---- the rest ---- */
-
-/* Granules of the allocation that starts at addr; 0 if none does. */
-SIMT_FN uint32_t shpool_planes_size(shpool_view view, simt_addr addr)
-{
-    const uint32_t first = shpool_planes_granule(view, addr);
-
-    return (shpool_planes_owns(view, addr) == SHPOOL_FREE_OK)
-               ? shpool_planes_next(view.base, view.word[0], 16u, first, view.word[0] - 1u) + 1u -
-                     first
-               : 0u;
-}
-
-SIMT_FN uint32_t shpool_planes_usable(shpool_view view, simt_addr addr)
-{
-    return shpool_planes_size(view, addr) << 4;
-}
-
-SIMT_FN uint32_t shpool_planes_resize(shpool_view view, simt_addr addr, uint32_t bytes)
-{
-    const uint32_t first = shpool_planes_granule(view, addr);
-    const uint32_t need  = (bytes + 15u) >> 4;
-    const uint32_t have  = shpool_planes_size(view, addr);
-    const uint32_t last  = first + ((need < have) ? need : have) - 1u;
-    simt_addr      tags;
-
-    if ((have == 0) || (need > view.word[0] - first)) {
-        return 0;
+    if (SIMT_LIKELY(lanes == SIMT_ALL_LANES)) {
+        return shpool_planes_free_warp(view, first);
     }
-    tags = shpool_planes_tags(view.base, view.word[0], last >> 4);
-    if (need > have) {
-        if (!shpool_planes_claim(view.base, first + have, first + need)) {
-            return 0;
-        }
-        shpool_planes_end(view.base, view.word[0], first + have, first + need);
-        /* release: who does not see the former end sees the new one */
-        (void)simt_atomic_and(tags, ~(0x10000u << (last & 15u)), SIMT_RELEASE);
-    } else if (need < have) { /* acquire: as in free */
-        (void)simt_atomic_or(tags, 0x10000u << (last & 15u), SIMT_ACQUIRE);
-        shpool_planes_give(view.base, last + 1u, first + have);
+    if (simt_lane() == simt_ffs(lanes) - 1u) {
+        reason = shpool_planes_free(view, addr, site);
     }
-    return 1;
+    simt_warp_sync(lanes); /* it is free when any of them returns */
+    return reason;
 }
-
-SIMT_FN uint32_t shpool_planes_largest(shpool_view view)
-{
-    uint32_t largest = 0;
-    uint32_t g       = 0;
-
-    while (g < view.word[0]) {
-        const uint32_t start = shpool_planes_next(view.base, view.word[0], 0, g, view.word[0]);
-
-        largest = (start - g > largest) ? start - g : largest;
-        g = shpool_planes_next(view.base, view.word[0], 16u, start, view.word[0]) + 1u;
-    }
-    return largest << 4;
-}
-
-/* Checks only data that never changes: G, the offset, and the used bits from granule G on. */
-SIMT_FN shpool_walk shpool_planes_guard(shpool_view view)
-{
-    const uint32_t words = shpool_planes_words_of(view.word[0]);
-    shpool_walk    walk  = {0, 0, 0, 0};
-    uint32_t       w;
-
-    for (w = 0; (w < 2u) && (words != 0) && (walk.broken == 0); w++) {
-        walk.where  = view.base + 4u + 4u * w;
-        walk.broken = (simt_load32(walk.where) != view.word[w]) ? 5u : 0u;
-    }
-    for (w = view.word[0] >> 5; (w < words) && (walk.broken == 0); w++) {
-        walk.where  = shpool_planes_used(view.base, w);
-        walk.broken = ((simt_atomic_load(walk.where, SIMT_RELAXED) |
-                        shpool_planes_bits(32u * w, 0, view.word[0])) != 0xffffffffu) ? 3u : 0u;
-    }
-    walk.where = (walk.broken != 0) ? walk.where : 0u;
-    return walk;
-}
-
-SIMT_FN shpool_walk shpool_planes_walk(shpool_view view)
-{
-    const uint32_t halves = 2u * shpool_planes_words_of(view.word[0]);
-    shpool_walk    walk   = shpool_planes_guard(view);
-    uint32_t       in     = 0; /* whether a granule belongs to the allocation of the one before */
-    uint32_t       g      = 0;
-
-    while ((g < SHPOOL_PLANES_HALF * halves) && (walk.broken == 0)) {
-        uint32_t used = simt_atomic_load(shpool_planes_used(view.base, g >> 5),
-                                         SIMT_RELAXED) >> (g & 16u);
-        uint32_t tags = simt_atomic_load(shpool_planes_tags(view.base, view.word[0], g >> 4),
-                                         SIMT_RELAXED);
-
-        do {
-            const uint32_t is    = used & 1u;
-            const uint32_t start = tags & 1u;
-            const uint32_t end   = (tags >> 16) & 1u;
-
-            if (g >= view.word[0]) {
-                walk.broken = in ? 4u : (!is || start || end) ? 3u : 0u;
-            } else if (start && (in || !is)) {
-                walk.broken = 2;
-            } else if (is != (in || start)) {
-                walk.broken = 1;
-            } else {
-                walk.live += start;
-                walk.used += is ? 16u : 0u;
-            }
-            walk.where = (walk.broken != 0) ? shpool_planes_payload(view, g) : 0u;
-            in = is && !end && (g < view.word[0]);
-            used >>= 1;
-            tags >>= 1;
-            g++;
-        } while (((g & (SHPOOL_PLANES_HALF - 1u)) != 0) && (walk.broken == 0));
-    }
-    if (in && (walk.broken == 0)) {
-        walk.broken = 4;
-        walk.where  = shpool_planes_payload(view, g - 1u);
-    }
-    return walk;
-}
-
-#include <shpool/allocators/planes/warp.h>
 
 #endif /* SHPOOL_ALLOCATORS_PLANES_H */

@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* planes: its words, and how granules are claimed and given back; part of planes.h, which has the
- * terms and says why this suffices. */
+/* planes: its constants, and computations on words, which use no memory; planes.h has the terms. */
 #ifndef SHPOOL_ALLOCATORS_PLANES_WORDS_H
 #define SHPOOL_ALLOCATORS_PLANES_WORDS_H
 
 #include <shpool/impl/heap/run_word.h>
 #include <shpool/module.h>
+
+/* ---- what was tuned ---- */
+
+/* Looks at home.  For two, a function of the table would save 6 registers more. */
+#if defined(SHPOOL_TABLE_MODULE)
+#define SHPOOL_PLANES_LOOKS  1u
+#else
+#define SHPOOL_PLANES_LOOKS  2u
+#endif
+#define SHPOOL_PLANES_TRIES  8u  /* after home, before the exact search */
+#define SHPOOL_PLANES_SMALL  32u /* granules of a request that such a try serves; a word */
+#define SHPOOL_PLANES_BIDS   16u /* of a warp, before its first lane claims in order */
+#define SHPOOL_PLANES_GATHER  4u  /* the part of the spread that a search in vain takes */
+#define SHPOOL_PLANES_PAUSE   64u /* nanoseconds, doubled after each search in vain ... */
+#define SHPOOL_PLANES_LONGEST 8u  /* ... up to this many times */
 
 /* ---- the pool: word[0] = G, word[1] = offset of granule 0 ---- */
 
@@ -15,6 +29,19 @@
 #define SHPOOL_PLANES_WORDS    32u
 #define SHPOOL_PLANES_HALF     16u /* granules that one word of tags describes */
 #define SHPOOL_PLANES_NOWHERE  0xffffffffu /* no granule */
+#define SHPOOL_PLANES_LATE   0xfffffffeu /* no granule: other threads were quicker */
+
+typedef struct shpool_planes_wish {
+    uint32_t need;  /* granules */
+    uint32_t below; /* the first one has a number that is a multiple of below + 1 */
+} shpool_planes_wish;
+
+/* A request that nothing seems to fit. */
+typedef struct shpool_planes_vain {
+    uint32_t since;    /* the pool's proof when it began */
+    uint32_t searches; /* in vain */
+    uint32_t spot;     /* where it fits after all, by what allocations own; else NOWHERE */
+} shpool_planes_vain;
 
 /* Words of used bits: whole quads.  There are twice as many of tags. */
 SIMT_HD uint32_t shpool_planes_words_of(uint32_t granules)
@@ -76,163 +103,108 @@ SIMT_FN uint32_t shpool_planes_change(uint32_t was, uint32_t own, uint32_t last,
     return (last << 16) + start - (was & (own << 16));
 }
 
-SIMT_FN void shpool_planes_init(shpool_view view, uint32_t member, uint32_t members)
+/* The half where a thread begins, and whether (1 or 0) at its upper end.  Each lane of a warp has
+ * other words, those whose number is the lane's modulo 32, in a bank of their own, and so are their
+ * tags, because the upper 16 lanes use the other halves.  There the warps' places are as far from
+ * each other as possible: the reversed bits of their numbers divide the words in halves, quarters
+ * ...  A pool of fewer words is divided between all threads.  Kept: loops then compute it once. */
+SIMT_FN uint32_t shpool_planes_home(shpool_view view, uint32_t *high_p)
 {
-    const uint32_t words = shpool_planes_words_of(view.word[0]);
-    uint32_t       w;
+    const uint32_t words = (view.word[0] + 31u) >> 5; /* with granules */
+    const uint32_t lane  = view.rank & (SIMT_WARP - 1u);
+    const uint32_t few   = words < SIMT_WARP;
+    const uint32_t who   = simt_reverse(few ? view.rank : view.rank / SIMT_WARP);
+    const uint32_t mine  = few ? words : (words + SIMT_WARP - 1u - lane) / SIMT_WARP;
+    const uint32_t g     = simt_mulhi(who, 32u * mine) ^ (few ? 0u : lane & 16u);
+    const uint32_t w     = few ? g >> 5 : (g & ~31u) + lane;
 
-    for (w = member; (w < SHPOOL_PLANES_WORDS / 4u) && (words != 0); w += members) {
-        simt_store32(view.base + 4u * w,
-                     (w == 1u) ? view.word[0] : (w == 2u) ? view.word[1] : 0u);
-    }
-    for (w = member; w < words; w += members) {
-        simt_store32(shpool_planes_used(view.base, w),
-                     ~shpool_planes_bits(32u * w, 0, view.word[0]));
-        simt_store32(shpool_planes_tags(view.base, view.word[0], 2u * w), 0);
-        simt_store32(shpool_planes_tags(view.base, view.word[0], 2u * w + 1u), 0);
-    }
+    *high_p = simt_keep((g >> 3) & 1u);
+    return simt_keep(2u * w + ((g >> 4) & 1u));
 }
 
-/* Say that memory became free, after it did. */
-SIMT_FN void shpool_planes_release(simt_addr base)
+/* What a search in vain may prove. */
+#define SHPOOL_PLANES_PROVED  1u
+#define SHPOOL_PLANES_CHANGED 2u
+
+/* Whether a word may serve a request. */
+SIMT_FN uint32_t shpool_planes_is_small(uint32_t granules, uint32_t need, uint32_t alignment)
 {
-    /* release: pairs with the acquire in releases() */
-    (void)simt_atomic_add(base + SHPOOL_PLANES_RELEASES, 1u, SIMT_RELEASE);
+    return (need <= SHPOOL_PLANES_SMALL) && (granules != 0) && (alignment <= 16u);
 }
 
-SIMT_FN uint32_t shpool_planes_releases(simt_addr base)
+/* ---- fits ---- */
+
+/* The first fit that ends in a word, or is inside it; NOWHERE if there is none.  `start`: where the
+ * free run begins that reaches into the word from below. */
+SIMT_FN uint32_t shpool_planes_fit(uint32_t used, uint32_t at, uint32_t start,
+                                   shpool_planes_wish wish)
 {
-    return simt_atomic_load(base + SHPOOL_PLANES_RELEASES, SIMT_ACQUIRE);
+    uint32_t fit;
+
+    start = (start + wish.below) & ~wish.below;
+    if (start + wish.need <= at + simt_clz(simt_reverse(used))) {
+        return start;
+    }
+    if ((wish.need >= 32u) || (used == 0xffffffffu)) {
+        return SHPOOL_PLANES_NOWHERE;
+    }
+    /* pinned: what follows from need and below would take registers in every search */
+    fit = shpool_run_starts(~used, simt_pin(wish.need), 32u);
+    if (wish.below != 0) {
+        wish.below = simt_pin(wish.below);
+        fit &= ((at & wish.below & ~31u) != 0) ? 0u
+               : (wish.below > 31u) ? 1u : 0xffffffffu / ((2u << wish.below) - 1u);
+    }
+    return (fit != 0) ? at + simt_ffs(fit) - 1u : SHPOOL_PLANES_NOWHERE;
 }
 
-/* ---- tags ---- */
-
-/* Give granules first..end-1 of the caller their end bit, and remove others' former ones. */
-SIMT_FN void shpool_planes_end(simt_addr base, uint32_t granules, uint32_t first, uint32_t end)
+/* The same for a warp whose lanes have words at, at + 32, ...: the fit of each.  `start` is that of
+ * the first lane. */
+SIMT_FN uint32_t shpool_planes_fit_warp(uint32_t used, uint32_t at, uint32_t start,
+                                        shpool_planes_wish wish)
 {
-    uint32_t h;
+    const uint32_t parts = simt_ballot(SIMT_ALL_LANES, used != 0); /* words that end a run */
+    const uint32_t lower = parts & simt_mask(0, simt_lane());
+    const uint32_t tail  = at + simt_fls(used); /* where the run at the word's end begins */
+    const uint32_t from  = simt_shfl(SIMT_ALL_LANES, tail, simt_fls(lower) - 1u);
 
-    SIMT_ROLLED
-    for (h = (end - 1u) >> 4; h + 1u > first >> 4; h--) { /* the highest first: see planes.h */
-        const simt_addr tags = shpool_planes_tags(base, granules, h);
-        const uint32_t  own  = shpool_planes_half(16u * h, first, end);
-        const uint32_t  last = shpool_planes_half(16u * h, end - 1u, end);
-
-        (void)simt_atomic_add(tags, shpool_planes_change(simt_peek(tags), own, last, 0),
-                              SIMT_RELAXED);
-    }
+    return shpool_planes_fit(used, at, (lower != 0) ? from : start, wish);
 }
 
-/* Make granules first..end-1 of the caller an allocation. */
-SIMT_FN void shpool_planes_tag(simt_addr base, uint32_t granules, uint32_t first, uint32_t end)
+/* The start bits and the end bits of a word, from the tags of its halves. */
+SIMT_FN uint32_t shpool_planes_starts(uint32_t low, uint32_t high)
 {
-    shpool_planes_end(base, granules, first, end);
-    /* release: who sees the start bit also sees the end bit */
-    (void)simt_atomic_or(shpool_planes_tags(base, granules, first >> 4),
-                         1u << (first & 15u), SIMT_RELEASE);
+    return (low & 0xffffu) | (high << 16);
 }
 
-/* The same within the word whose tags these are, without a loop. */
-SIMT_FN void shpool_planes_tag_word(simt_addr tags, uint32_t own)
+SIMT_FN uint32_t shpool_planes_ends(uint32_t low, uint32_t high)
 {
-    const uint32_t last  = own & ~(own >> 1);
-    const uint32_t start = own & (0u - own);
-
-    if ((own >> 16) != 0) {
-        (void)simt_atomic_add(tags + 4u, shpool_planes_change(simt_peek(tags + 4u),
-                                                              own >> 16, last >> 16,
-                                                              start >> 16), SIMT_RELAXED);
-    }
-    if ((own & 0xffffu) != 0) { /* release: as in tag */
-        (void)simt_atomic_add(tags, shpool_planes_change(simt_peek(tags),
-                                                         own & 0xffffu, last & 0xffffu,
-                                                         start & 0xffffu), SIMT_RELEASE);
-    }
+    return (low >> 16) | (high & 0xffff0000u);
 }
 
-/* ---- claims ---- */
-
-/* Claim granules of one word, `run` of the one at a; 1, or 0 if other threads were quicker. */
-SIMT_FN uint32_t shpool_planes_claim_word(simt_addr a, uint32_t run)
+/* The granules of a word that its tags show as owned: a carry runs from a start bit to an end bit.
+ * *carry_p: whether it comes from the word before, on return whether it goes on in the next. */
+SIMT_FN uint32_t shpool_planes_shown(uint32_t starts, uint32_t ends, uint32_t *carry_p, int warp)
 {
-    /* acquire: pairs with the releases of the frees (clear, free, free_warp) */
-    const uint32_t old = simt_atomic_or(a, run, SIMT_ACQUIRE);
+    const uint32_t sum = ~ends + starts;
+    uint32_t       in  = *carry_p;
 
-    if ((old & run) != 0) { /* relaxed, here and in claim: it goes on with the frees' releases */
-        (void)simt_atomic_and(a, ~run | old, SIMT_RELAXED);
-        return 0;
+    if (warp) { /* the same sum, of lanes: some make a carry, some pass one on */
+        const uint32_t made  = simt_ballot(SIMT_ALL_LANES, sum < starts);
+        const uint32_t moved = simt_ballot(SIMT_ALL_LANES, sum == 0xffffffffu);
+        const uint32_t into  = (2u * made + in + moved) ^ moved;
+
+        *carry_p = (made | (moved & into)) >> (SIMT_WARP - 1u);
+        in       = (into >> simt_lane()) & 1u;
+    } else {
+        *carry_p = (sum < starts) | (sum + in < sum);
     }
-    return 1;
+    return (sum + in) ^ ~ends;
 }
 
-/* Claim granules i..i+need-1 of a half, at `shift` in the word at a, and make them an allocation;
- * 1, or 0 if other threads were quicker. */
-SIMT_FN uint32_t shpool_planes_take_half(simt_addr a, uint32_t shift, simt_addr tags, uint32_t i,
-                                         uint32_t need)
+SIMT_FN void shpool_planes_nap(uint32_t n)
 {
-    const uint32_t bit = 1u << i;
-    const uint32_t run = simt_mask(i + shift, need);
-    const uint32_t old = simt_atomic_or(a, run, SIMT_ACQUIRE); /* as in claim_word */
-    const uint32_t was = simt_peek(tags); /* early: the GPU loads it meanwhile */
-
-    if ((old & run) != 0) {
-        (void)simt_atomic_and(a, ~run | old, SIMT_RELAXED);
-        return 0;
-    } /* relaxed: both bits at once; what goes are ends of the granules' former allocations */
-    (void)simt_atomic_add(tags, bit + (bit << (need + 15u)) -
-                                          (was & simt_mask(i + 16u, need)), SIMT_RELAXED);
-    return 1;
-}
-
-/* Clear granules first..end-1 of the caller. */
-SIMT_FN void shpool_planes_clear(simt_addr base, uint32_t first, uint32_t end)
-{
-    uint32_t w;
-
-    SIMT_ROLLED
-    for (w = first >> 5; 32u * w < end; w++) {
-        /* release: the owner's accesses to the payload; pairs with the acquire of the claims */
-        (void)simt_atomic_and(shpool_planes_used(base, w),
-                              ~shpool_planes_bits(32u * w, first, end), SIMT_RELEASE);
-    }
-}
-
-/* Give granules first..end-1 of the caller back, after an atomic with acquire has changed their
- * tags. */
-SIMT_FN void shpool_planes_give(simt_addr base, uint32_t first, uint32_t end)
-{
-    shpool_planes_clear(base, first, end);
-    if (simt_peek(base) != 0) {
-        shpool_planes_release(base);
-    }
-}
-
-/* Claim granules first..end-1, word by word: among conflicting claims, the one furthest up always
- * progresses.  1, or 0 with nothing changed.  The loop counts, so that ptxas inserts no YIELD. */
-SIMT_FN uint32_t shpool_planes_claim(simt_addr base, uint32_t first, uint32_t end)
-{
-    uint32_t lost = 0; /* whether, and in which word less 1, it came too late */
-    uint32_t mine = 0; /* the bits that it set there */
-    uint32_t w;
-
-    SIMT_ROLLED
-    for (w = first >> 5; 32u * w < end; w++) {
-        const uint32_t bits = (lost == 0) ? shpool_planes_bits(32u * w, first, end) : 0u;
-        const uint32_t old  = simt_atomic_or(shpool_planes_used(base, w), bits, SIMT_ACQUIRE);
-
-        if ((old & bits) != 0) {
-            lost = w + 1u;
-            mine = bits & ~old;
-        }
-    }
-    if (lost == 0) {
-        return 1;
-    }
-    (void)simt_atomic_and(shpool_planes_used(base, lost - 1u), ~mine, SIMT_RELAXED);
-    if (lost - 1u > first >> 5) {
-        shpool_planes_clear(base, first, 32u * (lost - 1u));
-    }
-    return 0;
+    simt_pause(SHPOOL_PLANES_PAUSE << ((n < SHPOOL_PLANES_LONGEST) ? n : SHPOOL_PLANES_LONGEST));
 }
 
 #endif /* SHPOOL_ALLOCATORS_PLANES_WORDS_H */

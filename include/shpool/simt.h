@@ -45,8 +45,11 @@
  *   naturally aligned; 64 is unsigned long long, 128 is simt_u128.
  *
  * Atomics on 32-bit words (64 bits where stated); the order is the last argument and a constant:
- * SIMT_RELAXED, SIMT_ACQUIRE, SIMT_RELEASE, SIMT_ACQ_REL.  All except load and store return the
- * previous word.  Scope is the block.
+ * SIMT_RELAXED, SIMT_ACQUIRE, SIMT_RELEASE, SIMT_ACQ_REL, or SIMT_FENCED, a release for which the
+ * caller has called simt_fence() since what it releases: one fence for several.  All except load
+ * and store return the previous word.  Scope is the block.
+ *   simt_fence()                   all accesses before it come before all after it, also a write
+ *                                  before a read of another word; all fences have one order
  *   simt_atomic_load(a, o)         simt_atomic_store(a, v, o)
  *   simt_atomic_add(a, v, o)       simt_atomic_exchange(a, v, o)
  *   simt_atomic_and(a, v, o)       simt_atomic_or(a, v, o)
@@ -200,7 +203,8 @@ typedef enum simt_order {
     SIMT_RELAXED = 0,
     SIMT_ACQUIRE = 1,
     SIMT_RELEASE = 2,
-    SIMT_ACQ_REL = 3
+    SIMT_ACQ_REL = 3,
+    SIMT_FENCED  = 4
 } simt_order;
 
 #define SIMT_WARP      32u         /**< lanes of a warp */

@@ -30,17 +30,21 @@ plain_load_in_take|pools/test_explore|tsan|test_short_runs_in_one_word|data race
 plain_load_in_spot|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_spot(/,/^}/s/simt_peek(a)/simt_load32(a)/
 plain_load_in_find|pools/test_explore|tsan|test_long_and_short_runs|data race|allocators/bitmap/bitmap_runs.h|/^SIMT_FN.*shpool_bitmap_unused_at(/,/^}/s/simt_atomic_load_pair(a, SIMT_ACQUIRE);/{simt_load32(a), simt_load32(a + 4u)};/
 no_barrier_after_init|pools/test_conformance|plain|test_scripts_of_33_threads|faults\|fault:\|deadlock|include/shpool/heap.h|s/^    SHPOOL_BARRIER(pool->flags); .. every pool is ready.*//
-planes_relaxed_claim|pools/test_explore_planes|tsan|test_short_runs_in_one_word|data race|allocators/planes/words.h|/^SIMT_FN.*shpool_planes_take_half(/,/^}/s/(a, run, SIMT_ACQUIRE)/(a, run, SIMT_RELAXED)/
-planes_relaxed_claim_of_words|pools/test_explore_planes|tsan|test_long_runs_of_2_threads|data race|allocators/planes/words.h|/^SIMT_FN.*shpool_planes_claim(/,/^}/s/bits, SIMT_ACQUIRE)/bits, SIMT_RELAXED)/
-planes_relaxed_free|pools/test_explore_planes|tsan|test_short_runs_in_one_word|data race|allocators/planes/planes.h|/^SIMT_FN.*shpool_planes_free(/,/^}/s/SIMT_RELEASE)/SIMT_RELAXED)/
-planes_relaxed_clear|pools/test_explore_planes|tsan|test_long_runs_of_2_threads|data race|allocators/planes/words.h|/^SIMT_FN.*shpool_planes_clear(/,/^}/s/SIMT_RELEASE)/SIMT_RELAXED)/
-planes_undo_of_all|pools/test_explore_planes|plain|test_short_runs_in_one_word|not so: |allocators/planes/words.h|s/(a, ~run . old, SIMT_RELAXED)/(a, ~run, SIMT_RELAXED)/
-planes_uncounted_free|pools/test_explore_planes|plain|test_a_hole*|wrong refusal|allocators/planes/planes.h|s/    searching = simt_peek(view.base);/    searching = 0;/
-planes_secret_search|pools/test_explore_planes|plain|test_a_hole*|wrong refusal|allocators/planes/search.h|s/(void)simt_atomic_add(base, 1u, SIMT_RELAXED);.*/;/
-planes_older_proof|pools/test_explore_planes|plain|test_a_proof*|wrong refusal|allocators/planes/search.h|s/>> 16 >= 2u)/>> 16 >= 1u)/
-planes_start_is_not_tested|pools/test_explore_planes|plain|test_double_free*|condition does not hold|allocators/planes/planes.h|s/if ((tags \& bit) == 0) {/if (0) {/
-planes_no_end_bit|pools/test_explore_planes|plain|test_m*_refuse*_nobody|ERROR: |allocators/planes/words.h|s/^    shpool_planes_end(base, granules, first, end);//
-planes_no_tail|pools/test_geometry|plain|*|invariant 3|allocators/planes/words.h|s/~shpool_planes_bits(32u \* w, 0, view.word\[0\]));/0);/
+planes_relaxed_claim|pools/test_explore_planes|tsan|test_short_runs_in_one_word|data race|allocators/planes/runs.h|/^SIMT_FN.*shpool_planes_take_half(/,/^}/s/(a, run, SIMT_ACQUIRE)/(a, run, SIMT_RELAXED)/
+planes_relaxed_claim_of_words|pools/test_explore_planes|tsan|test_long_runs_of_2_threads|data race|allocators/planes/runs.h|/^SIMT_FN.*shpool_planes_claim(/,/^}/s/bits, SIMT_ACQUIRE)/bits, SIMT_RELAXED)/
+planes_relaxed_free|pools/test_explore_planes|tsan|test_short_runs_in_one_word|data race|allocators/planes/thread.h|/^SIMT_FN.*shpool_planes_free(/,/^}/s/SIMT_FENCED)/SIMT_RELAXED)/
+planes_relaxed_clear|pools/test_explore_planes|tsan|test_long_runs_of_2_threads|data race|allocators/planes/runs.h|/^SIMT_FN.*shpool_planes_clear(/,/^}/s/SIMT_FENCED)/SIMT_RELAXED)/
+planes_group_acquires_nothing|pools/test_group_explore_planes|tsan|*|data race|allocators/planes/planes.h|/^SIMT_FN.*malloc_group(/,/^}/s/^        simt_warp_sync(lanes); .*$//
+planes_undo_of_all|pools/test_explore_planes|plain|test_short_runs_in_one_word|not so: |allocators/planes/runs.h|s/(a, ~run . old, SIMT_RELAXED)/(a, ~run, SIMT_RELAXED)/
+planes_words_leave_their_claim|pools/test_explore_planes|plain|test_long_runs*|not so: \|broken\|wrong refusal\|bytes used\|budget|allocators/planes/runs.h|/^SIMT_FN.*shpool_planes_claim(/,/^}/s/~mine\[i\], SIMT_RELAXED/~0u, SIMT_RELAXED/
+planes_uncounted_free|pools/test_explore_planes|plain|test_a_hole*|wrong refusal|allocators/planes/thread.h|s/    searching = simt_peek(view.base);/    searching = 0;/
+planes_secret_search|pools/test_explore_planes|plain|test_a_hole*|wrong refusal|allocators/planes/runs.h|s/(void)simt_atomic_add(base, 1u, SIMT_RELAXED);/;/
+planes_older_proof|pools/test_explore_planes|plain|test_a_proof*|wrong refusal|allocators/planes/runs.h|s/>> 16 >= 2u)/>> 16 >= 1u)/
+planes_start_is_not_tested|pools/test_explore_planes|plain|test_double_free*|condition does not hold|allocators/planes/thread.h|s/if ((tags \& bit) == 0) {/if (0) {/
+planes_no_end_bit|pools/test_explore_planes|plain|test_m*_refuse*_nobody|ERROR: |allocators/planes/runs.h|s/^    shpool_planes_end(base, granules, first, end);//
+planes_former_ends_stay|pools/test_conformance|plain|test_scripts_of_33_threads|usable\|invariant\|not so\|broken\|overlaps|allocators/planes/runs.h|/^SIMT_FN.*shpool_planes_end(/,/^}/s/while ((g = .*/while (0) {/
+planes_no_tail|pools/test_geometry|plain|*|invariant 3|allocators/planes/runs.h|s/~shpool_planes_bits(32u \* w, 0, view.word\[0\]));/0);/
+planes_resize_forgets_the_end|pools/test_explore_planes|plain|test_resize*|not so: \|ERROR: |allocators/planes/thread.h|/^SIMT_FN.*shpool_planes_resize(/,/^}/s/        shpool_planes_end(.*//
 refuses_at_once|pools/test_explore|plain|test_m*_refuse*_nobody|wrong refusal|allocators/bitmap/bitmap.h|s/if ((shpool_bitmap_releases(view.base) != before) &&/if (0 \&\&/;s/if (pending == 0)/if (1)/
 ignores_pending|pools/test_explore|plain|test_m*_refuse*_nobody|wrong refusal|allocators/bitmap/bitmap.h|s/if (pending == 0)/if (1)/
 ignores_releases|pools/test_explore|plain|test_m*_refuse*_nobody|wrong refusal|allocators/bitmap/bitmap.h|s/if ((shpool_bitmap_releases(view.base) != before) &&/if (0 \&\&/

@@ -366,9 +366,11 @@ static void proved(uint32_t from)
 
 static void prove_4(shpool_heap heap)
 {
-    const uint32_t from = tick();
+    const uint32_t     from = tick();
+    shpool_planes_vain vain = shpool_planes_begin(heap.view.base);
 
-    if (shpool_planes_prove(heap.view.base, heap.view.word[0], four, 0) == SHPOOL_PLANES_PROVED) {
+    if (shpool_planes_prove(heap.view.base, heap.view.word[0], four, &vain, 0) ==
+        SHPOOL_PLANES_PROVED) {
         proved(from);
     }
 }

@@ -191,12 +191,16 @@ SIMT_FN void simt_store128(simt_addr a, simt_u128 v)
     p[3] = v.w;
 }
 
+/* The threads of a block are fibers of one. */
+SIMT_FN void simt_fence(void) { __asm__ volatile("" : : : "memory"); }
+
 /* A constant order folds to one case; only unoptimised builds need the default. */
 #define SIMT_CPU_ORDERED(_o, _call) \
     switch (_o) { \
     case SIMT_RELAXED: return _call(__ATOMIC_RELAXED); \
     case SIMT_ACQUIRE: return _call(__ATOMIC_ACQUIRE); \
-    case SIMT_RELEASE: return _call(__ATOMIC_RELEASE); \
+    case SIMT_RELEASE: \
+    case SIMT_FENCED: return _call(__ATOMIC_RELEASE); \
     default: return _call(__ATOMIC_ACQ_REL); \
     }
 

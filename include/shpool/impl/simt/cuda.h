@@ -214,16 +214,19 @@ SIMT_FN void simt_atomic_load_pairs(const simt_addr *a, simt_pair *v, uint32_t n
 SIMT_FN uint32_t simt_peek(simt_addr a) { return simt_load32(a); }
 SIMT_FN void simt_atomic_store(simt_addr a, uint32_t v, simt_order o)
 {
-    if (o == SIMT_RELAXED) {
+    if ((o == SIMT_RELAXED) || (o == SIMT_FENCED)) {
         asm volatile("st.relaxed.cta.shared.u32 [%0], %1;" : : "r"(a), "r"(v) : "memory");
     } else {
         asm volatile("st.release.cta.shared.u32 [%0], %1;" : : "r"(a), "r"(v) : "memory");
     }
 }
 
+SIMT_FN void simt_fence(void) { asm volatile("fence.sc.cta;" : : : "memory"); }
+
 #define SIMT_CUDA_ORDERED(_o, _call) \
     switch (_o) { \
-    case SIMT_RELAXED: _call("relaxed"); break; \
+    case SIMT_RELAXED: \
+    case SIMT_FENCED: _call("relaxed"); break; \
     case SIMT_ACQUIRE: _call("acquire"); break; \
     case SIMT_RELEASE: _call("release"); break; \
     default: _call("acq_rel"); break; \
