@@ -397,7 +397,8 @@ void coalesce_finding_of_group(coalesce_report *report, const coalesce_access *a
         .used_bytes = group->all_bytes,
         .loop_depth = member->loop_depth,
     };
-    if (wanted->waste && say_waste(&a)) {
+    /* An access without a type has a width that nobody knows: then neither has its record. */
+    if (wanted->waste && (bytes_of(group, access, 0) != 0) && say_waste(&a)) {
         deliver(report, &a);
     }
     if (wanted->remarks && ((group->record_bytes > bytes) || (group->transform == COALESCE_ROWS)) &&

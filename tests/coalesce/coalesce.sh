@@ -113,13 +113,7 @@ expect 0 '' "$tool" rewrite --no-loads --no-stores --no-copies --no-rows hand.pt
     -o "$tmp/same.ptx"
 expect 0 '^hand.ptx:[0-9]*: remark' "$tool" rewrite -r hand.ptx -o "$tmp/same2.ptx"
 same "with everything left out the text stays" hand.ptx "$tmp/same.ptx"
-awk '/ NAME\(/ { part = "head" }
-    part == "head" { if (/LINES/) part = "tail"; else head = head $0 "\n"; next }
-    part == "tail" { tail = tail $0 "\n"; if (/^}/) part = ""; next }
-    /^NAME / { text = head; gsub(/NAME/, $2, text); printf "%s", text; open = 1; next }
-    open && /^$/ { printf "%s", tail; open = 0 }
-    { print }
-    END { if (open) printf "%s", tail }' kept.txt >"$tmp/kept.ptx"
+spread <kept.txt >"$tmp/kept.ptx"
 expect 0 '22' grep -c entry "$tmp/kept.ptx"
 expect 0 '' "$tool" rewrite --force "$tmp/kept.ptx" -o "$tmp/same.ptx"
 same "what must be kept is, though forced" "$tmp/kept.ptx" "$tmp/same.ptx"

@@ -31,3 +31,14 @@ says_what_it_does() { # FILE.ptx
         expect 0 "ptx: $said records rewritten" "$tool" rewrite -v $options "$1" -o /dev/null
     done
 }
+
+# spread: standard input is kept.txt, standard output the kernels that its head says
+spread() {
+    awk '/ NAME\(/ { part = "head" }
+        part == "head" { if (/LINES/) part = "tail"; else head = head $0 "\n"; next }
+        part == "tail" { tail = tail $0 "\n"; if (/^}/) part = ""; next }
+        /^NAME / { text = head; gsub(/NAME/, $2, text); printf "%s", text; open = 1; next }
+        open && /^$/ { printf "%s", tail; open = 0 }
+        { print }
+        END { if (open) printf "%s", tail }'
+}

@@ -86,8 +86,9 @@ for name in suite defects both lint; do
         result $? "ptxas takes $name.cu rewritten $how"
     done
 done
-for name in hand kept; do
-    expect 0 '' ptxas -arch=sm_90 "$src/tests/coalesce/$name.ptx" -o out.cubin
+spread <"$src/tests/coalesce/kept.txt" >kept.ptx
+for file in "$src/tests/coalesce/hand.ptx" kept.ptx; do
+    expect 0 '' ptxas -arch=sm_90 "$file" -o out.cubin
 done
 if [ -x "$build/tests/coalesce/test_run" ]; then
     top_srcdir=$src "$build/tests/coalesce/test_run" 'test_run*' \
