@@ -35,7 +35,7 @@ for number in $(seq 24) $(seq -f 'D%g' 38); do
         failed=1
     fi
 done
-if [ "$count" -lt 140 ]; then
+if [ "$count" -lt 150 ]; then
     echo "FAIL only $count tests were looked for"
     failed=1
 fi

@@ -23,7 +23,7 @@
 #                                   a search of a full pool from 13,552 cycles (H100) into 762
 #                                   A row of free pairs (malloc_row): 48, on sm_75 and sm_80 96
 #   rbtree                          malloc: two registers on sm_100 and later
-#   planes                          malloc, free: 24; beyond home, resize: 72; of a warp: 112
+#   planes                          malloc, free: 24; beyond home, resize: 56; of a warp: 112
 #   impl/heap/tags_batch.h          up to 80 bytes, once a call of the whole warp
 # Functions that are called less often may save up to 32 bytes.  The counted functions (stats=1,
 # check=1) do several things in one call: up to 112 bytes; fini, once a block: 96.  Spilling takes
@@ -195,7 +195,7 @@ clean()
                    (name ~ /shpool_counted_/) ? 112 : \
                    (name ~ /shpool_trace_(take|put)/) ? 48 : \
                    (name ~ /_planes_(malloc|free|free_rest)E/) ? 24 : \
-                   (name ~ /_planes_(malloc_away|usable|resize)E/) ? 72 : \
+                   (name ~ /_planes_(malloc_away|usable|resize)E/) ? 56 : \
                    (name ~ /_planes_(malloc_group|malloc_warp|free_group)E/) ? 112 : \
                    (name ~ /_(resize|owns|usable|largest|walk)E/) ? 32 : \
                    (name ~ /_rbtree_mallocE/) ? 16 : \
@@ -350,7 +350,7 @@ one_arch()
 
     # -- a block of 1,024 threads, whose kernel says nothing of its size --
     for n in $inlines; do
-        case $n in bitmap) ;; *) continue ;; esac # the one with functions for groups
+        case $n in bitmap | planes) ;; *) continue ;; esac # those with functions for groups
         if build "$arch warps, $n inline" -DSHPOOL_INLINE=$n -arch=$arch -rdc=true -cubin \
             -o warps_$n.cubin ../warps.cu; then
             r=$(kernel_registers warps_$n.cubin)
