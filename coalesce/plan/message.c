@@ -397,7 +397,7 @@ void coalesce_finding_of_group(coalesce_report *report, const coalesce_access *a
         .used_bytes = group->all_bytes,
         .loop_depth = member->loop_depth,
     };
-    /* An access without a type has a width that nobody knows: then neither has its record. */
+    /* An access without a type, or of v0, has no width: nothing is known of its record. */
     if (wanted->waste && (bytes_of(group, access, 0) != 0) && say_waste(&a)) {
         deliver(report, &a);
     }
