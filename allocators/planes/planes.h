@@ -14,7 +14,8 @@
  *   searching  number of threads that try to prove that a request fits nowhere
  *   releases   how often memory became free while somebody did
  *   proof      the last one: its number, modulo 65,536, and below it how many granules did not fit
- *   spread     number of words over which the warps' searches begin, less 1
+ *   spread     number of words over which the searches of warps, and long ones of lanes, begin,
+ *              less 1
  *
  * Pool:  searching | G | offset of granule 0 | spread | proof | releases | 2 unused |
  *        used, a word for 32 granules, whole quads | tags, 2 words for each | padding | G granules
@@ -26,16 +27,17 @@
  * search, and if `releases` has not changed, it still is when the search ends.  For when a start
  * bit was read, the run from there to its end bit e was owned.  If the end bit that is read later
  * lies further up, e's bit was cleared meanwhile, by a later owner of e who had set one further up
- * before.  (Hence end bits are read after start bits, and written downwards.)
- *   A free counts only if somebody searches.  It may miss no search that saw its start bit: the
- * search raises `searching` before it reads tags, by atomics with release that change nothing; the
- * free clears its start bit by one with acquire, and then reads `searching`.  Either its atomic
- * comes first, and the search sees no start bit, or it reads from the search's, through atomics
- * only, and so sees `searching` raised.
+ * before.  (Hence end bits are read after start bits, and an owner sets its own before it removes
+ * former ones.)
+ *   A free counts only if somebody searches.  It may miss no search that saw its start bit.  The
+ * search raises `searching`, and the free clears its start bit; then each has a fence, and then
+ * reads what the other has written.  Fences have one order: if the free's comes first, the search
+ * sees no start bit, else the free sees `searching` raised.  The free has that fence anyway: it
+ * releases the payload.
  *
- * Convergence: ptxas inserts a YIELD, which splits a warp, into loops that atomics decide, and at
- * the entry of called functions with atomics.  So the usual path is straight-line code, and quick
- * searches only peek.
+ * Convergence: ptxas inserts a YIELD, which splits a warp, into loops that atomics or ordered loads
+ * decide, and at the entry of called functions with atomics.  In one lane it costs about 250 cycles
+ * a turn.  So home is straight-line code, and long loops only peek, at four words in a turn.
  *
  * The idea of claiming by one atomic on a bitmap at a scattered start is that of ScatterAlloc
  * (Steinberger et al., InPar 2012) and Halloc (Adinetz and Pleiter, 2014).
@@ -139,8 +141,8 @@ SIMT_FN uint32_t shpool_planes_bid(simt_addr base, uint32_t granules, uint32_t w
                ? first : SHPOOL_PLANES_LATE;
 }
 
-/* Any request, exactly, as malloc_far.  late: claims that came too late.  A request that may wait
- * (tries) gives up soon: it has no ticket yet, and newcomers would overtake it while it goes on. */
+/* Any request, exactly, as malloc_far.  late: claims that came too late.  tries: the request may
+ * wait.  It then gives up soon and draws a ticket, lest newcomers overtake it. */
 SIMT_FN_NOINLINE uint32_t shpool_planes_malloc_warp(simt_addr base, uint32_t granules,
                                                     uint32_t rank, uint32_t need, uint32_t below,
                                                     uint32_t late, uint32_t tries)

@@ -42,10 +42,9 @@ SIMT_FN simt_addr shpool_planes_malloc_home(shpool_view view, uint32_t need, uin
     return 0;
 }
 
-/* Where `need` granules (1..SMALL) seem to be free within a word, from quad `quad` on around the
- * pool, and in *next_p the quad after it; NOWHERE if there is no such word.  Lanes prefer different
- * ends.  Within one half if possible.  It only peeks.  (As a call, ptxas finds no registers for it
- * in a kernel with setmaxnreg.) */
+/* Where a word seems to have `need` granules (1..SMALL) free, from the four words of `quad` on,
+ * around the pool; NOWHERE if none has.  Within one half if possible, at the end that the lane
+ * prefers.  It only peeks. */
 SIMT_FN uint32_t shpool_planes_seek(simt_addr base, uint32_t granules, uint32_t quad,
                                     uint32_t need, uint32_t rank)
 {
@@ -93,7 +92,7 @@ SIMT_FN simt_addr shpool_planes_malloc_far(simt_addr base, uint32_t granules, ui
     shpool_planes_vain       vain;
 
     if (need > granules) {
-        return 0; /* also for the empty pool, which has no granules */
+        return 0; /* the empty pool has no granules */
     }
     vain = shpool_planes_begin(base);
     for (;;) {
@@ -128,8 +127,8 @@ SIMT_FN simt_addr shpool_planes_malloc_far(simt_addr base, uint32_t granules, ui
     }
 }
 
-/* The same from home on, around the pool, for a request that a word may serve; 0 if that fails.
- * *spot_p: where it was last; NOWHERE if no word has room. */
+/* A word near home that serves the request, which is small; 0 if that fails.  *spot_p: the place of
+ * the last try; NOWHERE if no word has room. */
 SIMT_FN simt_addr shpool_planes_malloc_around(shpool_view view, uint32_t need, uint32_t *spot_p)
 {
     uint32_t spot = 16u * shpool_planes_home(view, spot_p);
@@ -152,7 +151,7 @@ SIMT_FN simt_addr shpool_planes_malloc_around(shpool_view view, uint32_t need, u
     return 0;
 }
 
-/* Where home had no room, or other threads were quicker: around it, then anywhere.  A call: in the
+/* Where home had no room, or other threads were quicker: near it, then anywhere.  A call: in the
  * caller's code it would cost 15 registers. */
 SIMT_FN_NOINLINE simt_addr shpool_planes_malloc_away(simt_addr base, uint32_t granules,
                                                      uint32_t rank, uint32_t need,
@@ -167,7 +166,7 @@ SIMT_FN_NOINLINE simt_addr shpool_planes_malloc_away(simt_addr base, uint32_t gr
     } else {
         spot = shpool_planes_place(base, rank) << 5;
     }
-    /* from NOWHERE on there is no word: the search begins with the first one */
+    /* NOWHERE is behind the last word: the search then begins with the first one */
     return (addr != 0) ? addr
                        : shpool_planes_malloc_far(base, granules, spot >> 5, need,
                                                   (alignment >> 4) - 1u);
@@ -189,8 +188,8 @@ SIMT_FN simt_addr shpool_planes_malloc(shpool_view view, uint32_t bytes, uint32_
 
 /* ---- free ---- */
 
-/* Why a free of granule `first`, which has no start bit, is refused.  Its used bit does not say
- * it: another thread may be freeing it. */
+/* Why a free of granule `first` is refused, which has no start bit.  (Its used bit may be that of
+ * another thread's free.) */
 SIMT_FN_NOINLINE uint32_t shpool_planes_refuse(simt_addr base, uint32_t granules, uint32_t first)
 {
     uint32_t g = 0;
@@ -228,7 +227,7 @@ SIMT_FN uint32_t shpool_planes_free(shpool_view view, simt_addr addr, uint32_t s
     if (first >= view.word[0]) {
         return shpool_run_stray(first, view.word[0]);
     }
-    /* whoever clears the bit frees the run, and its used bits say when it is free */
+    /* who clears the bit frees the run; it is free once its used bits are clear */
     tags = simt_atomic_and(shpool_planes_tags(view.base, view.word[0], first >> 4),
                            ~bit, SIMT_RELAXED);
     if ((tags & bit) == 0) {
