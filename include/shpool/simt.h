@@ -59,8 +59,6 @@
  *                                  turn, up to the first that differs; how many it has swapped
  *   simt_atomic_load_pair(a, o)    two neighbouring words, read at one instant, as a simt_pair; a
  *                                  is a multiple of 8
- *   simt_atomic_load_pairs(a, v, n, o)    n such pairs (n is a constant) from addresses a[] to v[];
- *                                  on the GPU the loads do not wait for each other
  *   simt_atomic_cas_pair(a, expected, desired, o)    both words at once; 1 if it has swapped, or 0
  *   simt_atomic_cas_pairs(a, n, expected, desired, o)    the same for n neighbouring pairs, up to
  *                                  the first that differs; how many it has swapped

@@ -332,14 +332,6 @@ SIMT_FN simt_u128 simt_peek_quad(simt_addr a)
     return v;
 }
 
-SIMT_FN void simt_atomic_load_pairs(const simt_addr *a, simt_pair *v, uint32_t n, simt_order o)
-{
-    uint32_t i;
-
-    for (i = 0; i < n; i++) {
-        v[i] = simt_atomic_load_pair(a[i], o);
-    }
-}
 SIMT_CPU_RMW(simt_atomic_exchange, exchange, simt_cpu_at)
 SIMT_CPU_CAS(simt_atomic_cas64, unsigned long long, simt_cpu_word64, simt_cpu_at)
 

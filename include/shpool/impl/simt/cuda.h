@@ -197,19 +197,6 @@ SIMT_FN simt_pair simt_atomic_load_pair(simt_addr a, simt_order o)
     }
     return {(uint32_t)both, (uint32_t)(both >> 32)};
 }
-/* No load waits for another: one fence after them is cheaper than n ordered loads. */
-SIMT_FN void simt_atomic_load_pairs(const simt_addr *a, simt_pair *v, uint32_t n, simt_order o)
-{
-    uint32_t i;
-
-    SIMT_UNROLLED
-    for (i = 0; i < n; i++) {
-        v[i] = simt_atomic_load_pair(a[i], SIMT_RELAXED);
-    }
-    if (o != SIMT_RELAXED) {
-        asm volatile("fence.acq_rel.cta;" : : : "memory");
-    }
-}
 /* Weak: a race of accesses of one size is defined (PTX ISA, "Data-races"). */
 SIMT_FN uint32_t simt_peek(simt_addr a) { return simt_load32(a); }
 SIMT_FN void simt_atomic_store(simt_addr a, uint32_t v, simt_order o)
