@@ -2,12 +2,14 @@
 # -----------------
 # Options:   --with-cuda[=DIR] | --without-cuda     default: auto
 #            --with-cuda-arch=LIST                  default: all-major
+#            --disable-bench-kernels                default: enabled
 #            NVCC=...  NVCCFLAGS=...                (user variables, never overwritten)
 # Output:    NVCC, SHPOOL_NVCC_GENCODE, SHPOOL_CUDA_ARCHS, SHPOOL_CUDA_LOW, SHPOOL_CUDA_LIBDIR,
 #            SHPOOL_CUDA_VERSION and SHPOOL_LTO_ARCH (the stamps of LTO-IR: 13000 and 75),
 #            SHPOOL_LTO_CFLAGS (for programs whose allocator is to be inlined at run time),
-#            SHPOOL_PC_DEVICE_LIBS; AM_CONDITIONAL HAVE_NVCC, HAVE_LTO_IR, HAVE_NVRTC;
-#            HAVE_LTO_IR and HAVE_CUDA_DEVICE in config.h
+#            SHPOOL_PC_DEVICE_LIBS; AM_CONDITIONAL HAVE_NVCC, HAVE_BENCH_KERNELS, HAVE_LTO_IR,
+#            HAVE_NVRTC;
+#            HAVE_LTO_IR, HAVE_CUDA_DEVICE and HAVE_BENCH_KERNELS in config.h
 #
 # LIST is all, all-major, native, or compute capabilities separated by commas: 75,80,90 .  The
 # groups are expanded here, from the architectures of this nvcc: sm_75 is the library's lowest, and
@@ -25,6 +27,10 @@ AC_ARG_WITH([cuda-arch],
   [AS_HELP_STRING([--with-cuda-arch=LIST],
                   [all, all-major, native, or e.g. 75,80,90 @<:@all-major@:>@])],
   [], [with_cuda_arch=all-major])
+AC_ARG_ENABLE([bench-kernels],
+  [AS_HELP_STRING([--disable-bench-kernels],
+                  [shpool-bench without its kernels for GPUs: they take most of a build's time])],
+  [], [enable_bench_kernels=yes])
 AC_ARG_VAR([NVCC], [CUDA compiler driver])
 AC_ARG_VAR([NVCCFLAGS], [extra flags for NVCC, e.g. -lineinfo])
 : ${NVCCFLAGS="-O2"}
@@ -151,6 +157,10 @@ AS_IF([test "x$shpool_have_nvcc" = xyes],
 AS_IF([test "x$shpool_have_lto_ir" = xyes],
       [AC_DEFINE([HAVE_LTO_IR], [1], [Define to 1 if libshpool.so holds the allocators' LTO-IR])])
 AM_CONDITIONAL([HAVE_NVCC], [test "x$shpool_have_nvcc" = xyes])
+AS_IF([test "x$shpool_have_nvcc" = xno], [enable_bench_kernels=no])
+AM_CONDITIONAL([HAVE_BENCH_KERNELS], [test "x$enable_bench_kernels" != xno])
+AS_IF([test "x$enable_bench_kernels" != xno],
+      [AC_DEFINE([HAVE_BENCH_KERNELS], [1], [Define to 1 if shpool-bench has kernels for GPUs])])
 AM_CONDITIONAL([HAVE_LTO_IR], [test "x$shpool_have_lto_ir" = xyes])
 AM_CONDITIONAL([HAVE_NVRTC], [test "x$shpool_have_nvrtc" = xyes])
 ])

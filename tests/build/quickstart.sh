@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# ./quickstart asks only for packages that it needs, and ends with three lines that the benchmark's
-# output supports; ./quickstart check adds up what its steps count.  It runs in a copy whose
-# autogen.sh, configure and benchmark are stubs, on a machine that seems to be Debian without
-# cmocka.
+# ./quickstart asks only for packages that it needs, compiles for the GPU that is there, prints
+# little, and ends with what the benchmark's output supports and what to type next; ./quickstart
+# check adds up what its steps count.  It runs in a copy whose autogen.sh, configure and benchmark
+# are stubs, on a machine that seems to be Debian without cmocka.
 #
 #   top_srcdir   source folder [the one above this script's]
 #
@@ -30,8 +30,10 @@ stub "$work/tree/autogen.sh" <<'END'
 exit 0
 END
 stub "$work/tree/configure" <<'END'
-cp "${0%/configure}/bench" shpool-bench && echo 'all:' >Makefile
+cp "${0%/configure}/bench" shpool-bench && echo "$@" >arguments
+printf 'all:\n\t@seq 1000; exit %s\ninstall:\n' "$(cat "${0%/configure}/makes")" >Makefile
 END
+echo 0 >"$work/tree/makes"
 for tool in gcc g++ autoconf automake libtoolize xmllint mandoc nvidia-smi nvcc \
     apt-cache; do
     stub "$work/bin/$tool" <<'END'
@@ -86,8 +88,8 @@ rule() { # TEXT COMMAND...
 last() { # N PATTERN: line N from the end
     tail -n "$1" "$work/out" | head -n 1 | grep -q -- "$2"
 }
-before_table() { # PATTERN
-    sed '/^allocator /,$d' "$work/out" | grep -q -- "$1"
+configured() { # PATTERN: what configure was called with
+    grep -q -e "$1" "$work/tree/build/main/arguments"
 }
 
 device 'CPU block executor (no GPU)'
@@ -96,16 +98,46 @@ echo 0 >"$work/status"
 run
 rule "exit 0" test $? = 0
 rule "nothing is installed, not even cmocka" test ! -e "$work/asked"
-rule "a pool is explained before the table" before_table '^The column "a pool" is '
-rule "null is explained before the table" before_table '^The allocator `null` '
-rule "what was seen" last 3 '^Seen: 2 allocators, 3 rows, on the CPU block executor;'
-rule "a CPU's times" last 2 "^The times are a CPU's: they say nothing about a GPU"
-rule "what is next" last 1 '^Next: make -C build/main install '
+rule "what was seen" last 6 '^Seen: 2 allocators, 3 rows, on the CPU block executor;'
+rule "a CPU's times" last 5 "^The times are a CPU's: they say nothing about a GPU"
+rule "what is next: the environment" last 3 '^    \. build/env\.sh$'
+rule "what is next: a program" last 2 '^    cc app\.c .*pkg-config'
+rule "at most 60 lines" test "$(wc -l <"$work/out")" -le 60
+rule "the rest is in a log" grep -qx 1000 "$work/tree/build/quickstart-logs/build.log"
+rule "the environment is that of the prefix" test "$(cd / && . "$work/tree/build/env.sh" &&
+    echo "$PKG_CONFIG_PATH")" = "$work/tree/build/prefix/lib/pkgconfig"
+rule "each file is compiled once" configured '--disable-static'
+again --enable-debug
+rule "options go to configure" configured '--enable-debug'
+again nonsense
+rule "other words are refused" test $? = 2
+echo 3 >"$work/tree/makes"
+run
+rule "a build that fails is an error" test $? = 1
+rule "and its last lines are shown" grep -q 'last lines of .*build.log' "$work/out"
+echo 0 >"$work/tree/makes"
 
 device 'NVIDIA H200'
+stub "$work/bin/nvcc" <<'END'
+exit 0
+END
 run
-rule "on a GPU: what was seen" last 3 '^Seen: 2 allocators, 3 rows, on NVIDIA H200;'
-rule "a GPU's times" last 2 "^The times are this GPU's"
+rule "without a GPU: for all of them" configured '--with-cuda-arch=75 --disable-bench-kernels'
+run --with-cuda-arch=all
+rule "asked for: all" configured '--prefix=[^ ]* --disable-static --with-cuda-arch=all$'
+stub "$work/bin/nvidia-smi" <<'END'
+printf '9.0\n8.0\n9.0\n'
+END
+run
+rule "for the GPUs that are there" configured '--disable-static --with-cuda-arch=80,90$'
+rule "on a GPU: what was seen" last 6 '^Seen: 2 allocators, 3 rows, on NVIDIA H200;'
+rule "a GPU's times" last 5 "^The times are this GPU's"
+rule "a program for it" last 2 '^    nvcc -arch=native -rdc=true app\.cu '
+for tool in nvidia-smi nvcc; do
+    stub "$work/bin/$tool" <<'END'
+exit 1
+END
+done
 
 echo 1 >"$work/status"
 run
@@ -154,7 +186,7 @@ rule "what no GPU runs is compiled fast" grep -q '^made all, flags: .*--Ofast-co
 again
 rule "what users have is compiled without these flags" grep -qx '' "$work/tree/build/main/object"
 rule "what users have is installed into build/prefix" \
-    grep -q -e "--prefix=$work/tree/build/prefix\$" "$work/tree/build/main/arguments"
+    configured "--prefix=$work/tree/build/prefix "
 rule "what is checked is installed into build/check-prefix" \
     grep -q -e "--prefix=$work/tree/build/check-prefix " "$work/tree/build/check/arguments"
 stub "$work/bin/nvcc" <<'END'

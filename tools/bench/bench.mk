@@ -26,7 +26,7 @@ shpool_bench_SOURCES = \
 	tools/bench/results.h \
 	$(shpool_tool_sources)
 EXTRA_DIST += tools/bench/gpu.cu tools/bench/no_cuda.c
-if HAVE_NVCC
+if HAVE_BENCH_KERNELS
 shpool_bench_SOURCES += tools/bench/gpu.cu
 else
 shpool_bench_SOURCES += tools/bench/no_cuda.c
@@ -49,7 +49,7 @@ include tools/bench/loadstore/loadstore.mk
 include tools/bench/memory/memory.mk
 include tools/bench/trace/trace.mk
 
-if HAVE_NVCC
+if HAVE_BENCH_KERNELS
 shpool_bench_LDADD        = $(shpool_bench_objects) $(SHPOOL_NVCC_LIBS)
 shpool_bench_DEPENDENCIES = $(shpool_bench_objects) $(SHPOOL_NVCC_DEPS)
 shpool_bench_LINK         = $(SHPOOL_NVCC_LINK)

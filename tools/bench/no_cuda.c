@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench in builds without CUDA: what gpu.cu, block/cuda.cu, loadstore/run.cu and
+/* shpool-bench without kernels for GPUs: what gpu.cu, block/cuda.cu, loadstore/run.cu and
  * trace/replay_cuda.cu define. */
 #include "config.h"
 
@@ -11,9 +11,15 @@
 #include "tools/bench/loadstore/loadstore.h"
 #include "tools/bench/trace/replay.h"
 
+#ifdef HAVE_CUDA_DEVICE
+#define NO_CUDA "this shpool-bench was built without kernels for GPUs (--disable-bench-kernels)"
+#else
+#define NO_CUDA "this build has no CUDA (--without-cuda)"
+#endif
+
 int bench_cuda_present(char *text, size_t bytes)
 {
-    snprintf(text, bytes, "this build has no CUDA (--without-cuda)");
+    snprintf(text, bytes, NO_CUDA);
     return 0;
 }
 
@@ -26,7 +32,7 @@ int bench_cuda_row(const bench_options *options, const bench_point *point, bench
 {
     (void)options;
     (void)point;
-    snprintf(row->note, sizeof(row->note), "this build has no CUDA");
+    snprintf(row->note, sizeof(row->note), NO_CUDA);
     return -1;
 }
 
@@ -41,7 +47,7 @@ int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, voi
     (void)options;
     (void)sink;
     (void)user;
-    snprintf(error, 256, "this build has no CUDA");
+    snprintf(error, 256, NO_CUDA);
     return -1;
 }
 
@@ -51,6 +57,6 @@ int replay_cuda(const replay_script *script, const replay_shape *shape, replay_t
     (void)script;
     (void)shape;
     memset(tally_p, 0, sizeof(*tally_p));
-    snprintf(why, why_bytes, "this build has no CUDA");
+    snprintf(why, why_bytes, NO_CUDA);
     return -1;
 }

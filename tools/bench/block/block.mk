@@ -12,7 +12,7 @@ shpool_bench_SOURCES += \
 	tools/bench/block/workload.h
 EXTRA_DIST += tools/bench/block/cuda.cu tools/bench/block/inline.cu tools/bench/block/kernels.cuh \
 	tools/bench/block/linked.cu
-if HAVE_NVCC
+if HAVE_BENCH_KERNELS
 shpool_bench_SOURCES += tools/bench/block/cuda.cu tools/bench/block/linked.cu
 if HAVE_LTO_IR
 # Kernels that are linked with their allocator have LTO-IR: machine code with launch bounds could

@@ -5,7 +5,7 @@ shpool_bench_SOURCES += \
 	tools/bench/loadstore/loadstore.h
 EXTRA_DIST += tools/bench/loadstore/kernels.cuh tools/bench/loadstore/run.cu \
 	tools/bench/loadstore/shapes.cu
-if HAVE_NVCC
+if HAVE_BENCH_KERNELS
 shpool_bench_SOURCES += tools/bench/loadstore/run.cu
 # one object for each size of element
 shpool_bench_objects += $(patsubst %,tools/bench/loadstore/%_byte_loadstore.o,1 2 4 8 16)

@@ -11,6 +11,6 @@ shpool_bench_SOURCES += \
 	tools/bench/memory/train.c \
 	tools/bench/memory/train.h
 EXTRA_DIST += tools/bench/memory/cub.cu
-if HAVE_NVCC
+if HAVE_BENCH_KERNELS
 shpool_bench_SOURCES += tools/bench/memory/cub.cu
 endif

@@ -21,14 +21,14 @@
 #define LAYERS       200u
 #define ONE_SHOTS    64u
 
-#ifndef HAVE_CUDA_DEVICE
-#define HAVE_CUDA_DEVICE 0
+#ifndef HAVE_BENCH_KERNELS
+#define HAVE_BENCH_KERNELS 0
 #endif
 
 /* Work on a stream; in builds without nvcc there is none, and times are the host's. */
 static void work(const memory_bench *b, unsigned stream)
 {
-#if HAVE_CUDA_DEVICE
+#if HAVE_BENCH_KERNELS
     bench_memory_spin(b->options->device, memory_stream(b, stream), KERNEL_US);
 #else
     (void)b;
@@ -38,7 +38,7 @@ static void work(const memory_bench *b, unsigned stream)
 
 static const char *of_build(void)
 {
-    return HAVE_CUDA_DEVICE ? "" : "; no kernels in this build";
+    return HAVE_BENCH_KERNELS ? "" : "; no kernels in this build";
 }
 
 /* ---- streams ---- */

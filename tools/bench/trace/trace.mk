@@ -15,6 +15,6 @@ shpool_bench_SOURCES += \
 	tools/bench/trace/replay_table.c \
 	tools/bench/trace/replay_table.h
 EXTRA_DIST += tools/bench/trace/replay_cuda.cu
-if HAVE_NVCC
+if HAVE_BENCH_KERNELS
 shpool_bench_SOURCES += tools/bench/trace/replay_cuda.cu
 endif
