@@ -34,8 +34,8 @@ fi
 
 # ---- a sweep has all combinations, and all formats tell the same ----
 a=$work/a.json
-check "a sweep" $cpu --allocator bitmap --allocator warp_first_fit:alignment=32,stats=1 \
-    --allocator null --workload pairs,handoff,fuzz --threads 32-128 --bytes 4K,20K \
+check "a sweep" $cpu --allocator bitmap,warp_first_fit:alignment=32,stats=1,null \
+    --workload pairs,handoff,fuzz --threads 32-128 --bytes 4K,20K \
     --threads-per-pool 0,8 -i 5 --repeats 3 --json="$a" --csv="$work/a.csv"
 cp "$work/out" "$work/a.txt"
 csv_members "$work/a.csv" >"$work/csv"
@@ -86,6 +86,7 @@ $cpu --allocator all --skip native --workload mixed -i 2 --repeats 1 >"$work/all
 check "all but native" sh -c "! grep -q ^native '$work/all' && grep -q ^null '$work/all'"
 check "a name given twice is measured once" test "$($cpu --allocator null --allocator all \
     --allocator null --workload mixed -i 1 --repeats 1 | grep -c '^null ')" = 1
+expect 2 'a name is empty; one comma' $cpu --allocator bitmap,,null
 check "ranges double, end with their end, and step" sh -c "
     $cpu --allocator null --workload mixed -i 1 --repeats 1 --threads 32-100,10-20:5 |
     awk '/^null/ { print \$4 }' | tr '\\n' ' ' | grep -qx '32 64 100 10 15 20 '"

@@ -235,7 +235,50 @@ int bench_name_add(bench_names *names, const char *typed, const char *name)
     return 0;
 }
 
-int bench_name(const tool_given *given, void *field)
+/* Characters of the spec that begins there: up to a comma that another name follows. */
+static size_t spec_length(const char *spec)
 {
-    return bench_name_add(field, given->typed, given->value);
+    size_t length = strcspn(spec, ",");
+
+    while (spec[length] == ',') {
+        const char *next = spec + length + 1;
+
+        if (next[strcspn(next, ":|,=")] != '=') {
+            break;
+        }
+        length += 1 + strcspn(next, ",");
+    }
+    return length;
+}
+
+int bench_specs(const tool_given *given, void *field)
+{
+    bench_names *names = field;
+    const char *at = given->value;
+
+    for (;;) {
+        const size_t length = spec_length(at);
+        char *spec = names->text + names->text_bytes;
+
+        if (length == 0) {
+            tool_say("shpool-bench: %s %s: a name is empty; one comma separates two names\n",
+                     given->typed, given->value);
+            return -1;
+        }
+        if (length >= sizeof(names->text) - names->text_bytes) {
+            tool_say("shpool-bench: %s %s: all names together are too long\n", given->typed,
+                     given->value);
+            return -1;
+        }
+        memcpy(spec, at, length);
+        spec[length] = '\0';
+        names->text_bytes += length + 1;
+        if (bench_name_add(names, given->typed, spec) != 0) {
+            return -1;
+        }
+        if (at[length] == '\0') {
+            return 0;
+        }
+        at += length + 1;
+    }
 }

@@ -20,10 +20,12 @@ typedef struct bench_list {
     uint32_t value[BENCH_LIST];
 } bench_list;
 
-/** Names, each once, in the given order; not owned. */
+/** Names, each once, in the given order; not owned, or in text, which bench_specs() fills. */
 typedef struct bench_names {
     size_t      count;
     const char *name[BENCH_LIST];
+    size_t      text_bytes;
+    char        text[4096];
 } bench_names;
 
 int bench_list_has(const bench_list *list, uint32_t value);
@@ -38,7 +40,9 @@ tool_taker bench_bytes;   /* tool_number; the message says that K, M and G are a
 tool_taker bench_decimal; /* double, with a point or without */
 tool_taker bench_choice;  /* int: the index of one of the names */
 tool_taker bench_choices; /* bench_list of such; `all` selects all */
-tool_taker bench_name;    /* bench_names: one more */
+/** bench_names: one spec or several, with commas between them: `a,b:stats=1,check=1` has two,
+ *  because a key is followed by = and a name is not. */
+tool_taker bench_specs;
 
 /**
  * bench_list: `32,64,128-1024` (a range doubles) or `100-400:100` (it adds 100).  They are appended

@@ -14,11 +14,17 @@
 
 #define MOST_BYTES SHPOOL_MAX_SHARED
 
-static int take_allocator(const tool_given *given, void *field)
+static int take_allocators(const tool_given *given, void *field)
 {
-    const char *spec = (strcmp(given->value, "own_slot") == 0) ? BENCH_OWN_SLOT : given->value;
+    bench_names *names = field;
+    const int bad = bench_specs(given, names);
 
-    return bench_name_add(field, given->typed, spec);
+    for (size_t i = 0; i < names->count; i++) {
+        if (strcmp(names->name[i], "own_slot") == 0) {
+            names->name[i] = BENCH_OWN_SLOT;
+        }
+    }
+    return bad;
 }
 
 static int take_picture(const tool_given *given, void *field)
@@ -31,9 +37,9 @@ static const tool_row option_rows[] = {
     TOOL_LINE("What is measured:"),
     {"--device cpu|cuda", bench_choice, AT(device), 0, 0, bench_device_names,
      "device to run on [cuda if there is a GPU, else cpu]"},
-    {"--allocator SPEC|all", take_allocator, AT(allocators), 0, 0, NULL,
-     "allocator to measure [$SHPOOL_ALLOCATOR, else the default]"},
-    {"--skip NAME", bench_name, AT(skipped), 0, 0, NULL, "exclude NAME from --allocator all"},
+    {"--allocator LIST|all", take_allocators, AT(allocators), 0, 0, NULL,
+     "allocators to measure [$SHPOOL_ALLOCATOR, else the default]"},
+    {"--skip LIST", bench_specs, AT(skipped), 0, 0, NULL, "exclude these from --allocator all"},
     {"--binding LIST|all", bench_choices, AT(bindings), 0, 0, bench_binding_names,
      "table, inline, linked; the CPU supports only table [table]"},
     {"--workload LIST|all", bench_choices, AT(workloads), 0, 0, bench_workload_names,

@@ -30,12 +30,12 @@ static const struct {
 };
 #define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
 
-#ifndef HAVE_CUDA_DEVICE
-#define HAVE_CUDA_DEVICE 0
+#ifndef HAVE_BENCH_KERNELS
+#define HAVE_BENCH_KERNELS 0
 #endif
 
 static const char *const peers[] = {
-#if HAVE_CUDA_DEVICE
+#if HAVE_BENCH_KERNELS
     "cub",
 #endif
     "simple", "async", "async:threshold=0", "buckets", "bins"};
@@ -63,8 +63,8 @@ static int read_limit(const tool_given *given, void *limit)
 
 #define AT(_member) offsetof(request, _member)
 static const tool_row option_rows[] = {
-    {"--allocator SPEC", bench_name, AT(specs), 0, 0, NULL,
-     "device allocator to measure; may be given several times [all\n"
+    {"--allocator LIST", bench_specs, AT(specs), 0, 0, NULL,
+     "device allocators to measure, with commas between them [all\n"
      "bases].  async is cudaMallocAsync, simple is cudaMalloc, and cub\n"
      "is CUB's caching allocator, in builds with CUDA"},
     {"--replay FILE", tool_text, AT(options.replay), 0, 0, NULL,
@@ -137,6 +137,26 @@ static int wanted(int argc, char **argv, const char *name)
     return 0;
 }
 
+/* A misspelt name is reported before the GPU is needed; -1: one was. */
+static int check_names(const bench_names *specs)
+{
+    const shpool_device_provider *found;
+    shpool_spec spec;
+
+    for (size_t s = 0; s < specs->count; s++) {
+        shpool_status status = shpool_spec_parse("--allocator", specs->name[s], &spec);
+
+        for (uint32_t i = 0; (status == SHPOOL_OK) && (i < spec.layers); i++) {
+            status = shpool_device_provider_find(spec.layer[i].name, &found);
+        }
+        if (status != SHPOOL_OK) {
+            tool_say("shpool-bench: %s\n", shpool_last_error());
+            return -1;
+        }
+    }
+    return 0;
+}
+
 int bench_memory(int argc, char **argv)
 {
     request r = {.options = {.repeats = 9, .pairs = 100000, .threads = 16}};
@@ -151,9 +171,12 @@ int bench_memory(int argc, char **argv)
         return stop - 1;
     }
     tool_messages("shpool-bench");
-#if HAVE_CUDA_DEVICE
+#if HAVE_BENCH_KERNELS
     bench_memory_add_cub();
 #endif
+    if (check_names(&r.specs) != 0) {
+        return 2;
+    }
     if (bench_origin_gpu(&origin, r.options.device) != SHPOOL_OK) {
         tool_say("shpool-bench: %s\n", shpool_last_error());
         return 1;
