@@ -108,12 +108,29 @@ static source choose(const char *spec)
                               : (source){ "the default", SHPOOL_DEFAULT_DEVICE_BASE };
 }
 
-static shpool_status open_on(const char *spec, int ordinal, shpool_device_allocator **allocator_p)
+/* Reports a misspelt name before the driver is needed. */
+static shpool_status check_names(const char *text)
 {
-    source from = choose(spec);
+    const shpool_device_provider *found[SHPOOL_SPEC_LAYERS];
+    const source from = choose(text);
+    shpool_spec spec;
     shpool_status status = shpool_config_check();
 
-    return (status == SHPOOL_OK) ? open_source(&from, ordinal, allocator_p) : status;
+    if (status == SHPOOL_OK) {
+        status = shpool_spec_parse(from.origin, from.text, &spec);
+    }
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    status = find_all(&spec, found);
+    return (status == SHPOOL_OK) ? status : shpool_error_prefix(status, from.origin, from.text);
+}
+
+static shpool_status open_on(const char *spec, int ordinal, shpool_device_allocator **allocator_p)
+{
+    const source from = choose(spec);
+
+    return open_source(&from, ordinal, allocator_p);
 }
 
 shpool_status shpool_device_allocator_open(const char *spec, int device,
@@ -126,7 +143,10 @@ shpool_status shpool_device_allocator_open(const char *spec, int device,
         return shpool_error(SHPOOL_ERR_INVALID, "allocator_p is NULL");
     }
     *allocator_p = NULL;
-    status = shpool_device_get(device, &found);
+    status = check_names(spec);
+    if (status == SHPOOL_OK) {
+        status = shpool_device_get(device, &found);
+    }
     return (status == SHPOOL_OK) ? open_on(spec, found->ordinal, allocator_p) : status;
 }
 
@@ -161,7 +181,10 @@ shpool_status shpool_device_allocator_default(int device, shpool_device_allocato
             return SHPOOL_OK;
         }
     }
-    status = shpool_device_get(device, &found);
+    status = check_names(NULL);
+    if (status == SHPOOL_OK) {
+        status = shpool_device_get(device, &found);
+    }
     return (status == SHPOOL_OK) ? open_shared(found->ordinal, allocator_p) : status;
 }
 

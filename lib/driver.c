@@ -128,7 +128,7 @@ static shpool_status load(shpool_driver *cu)
 
     if (image == NULL) {
         reason = dlerror();
-        return shpool_error(SHPOOL_ERR_UNSUPPORTED, "this machine has no CUDA driver: %s",
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, SHPOOL_NO_DRIVER,
                             (reason != NULL) ? reason : "libcuda.so.1 does not load");
     }
     return bind_all(cu, image);
@@ -149,6 +149,9 @@ static shpool_status prepare(void)
         return status;
     }
     result = cu->init(0);
+    if (result == CU_ERROR_NO_DEVICE) {
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, SHPOOL_NO_DRIVER, "no GPU was found");
+    }
     if (result != CU_SUCCESS) {
         return shpool_driver_failed(cu, "cuInit", result);
     }

@@ -74,6 +74,11 @@ shpool_status shpool_error_prefix(shpool_status status, const char *origin, cons
 /* Hand a message to the receiver, or to stderr as SHPOOL_LOG_LEVEL says. */
 void shpool_message(shpool_level level, const char *format, ...) SHPOOL_PRINTF(2, 3);
 
+/* The same; `standard` is the level up to which messages go to stderr unless SHPOOL_LOG_LEVEL says
+ * otherwise. */
+void shpool_message_unless(shpool_level level, shpool_level standard, const char *format, ...)
+    SHPOOL_PRINTF(3, 4);
+
 /* Between the two, this thread's messages wait: it has a lock, and a receiver may call the library.
  * They nest. */
 void shpool_messages_hold(void);

@@ -41,6 +41,7 @@ libshpool_core_la_SOURCES = \
 	lib/plugin.c \
 	lib/plugin.h \
 	lib/registry.c \
+	lib/report.c \
 	lib/requests.c \
 	lib/select.c \
 	lib/sha256.c \

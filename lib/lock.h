@@ -24,6 +24,7 @@ typedef enum shpool_lock_id {
     SHPOOL_LOCK_REGISTRY,  /* lib/registry.c */
     SHPOOL_LOCK_PROVIDERS, /* device/providers.c */
     SHPOOL_LOCK_CACHE,     /* lib/link/cache_memory.c */
+    SHPOOL_LOCK_REPORTS,   /* lib/report.c */
     SHPOOL_LOCK_RECEIVER,  /* lib/message.c */
     SHPOOL_LOCK_COUNT
 } shpool_lock_id;

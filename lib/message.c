@@ -65,8 +65,9 @@ static void keep(shpool_level level, const char *text)
     held.last = one;
 }
 
-/* The receiver; NULL: there is none for messages of this level. */
-static shpool_message_fn find_receiver(shpool_level level, void **user_p)
+/* The receiver; NULL: there is none for messages of this level.  standard: the log level where the
+ * user set none. */
+static shpool_message_fn find_receiver(shpool_level level, shpool_level standard, void **user_p)
 {
     shpool_message_fn handler;
 
@@ -75,7 +76,7 @@ static shpool_message_fn find_receiver(shpool_level level, void **user_p)
     handler = receiver.handler;
     *user_p = receiver.user;
     shpool_unlock(SHPOOL_LOCK_RECEIVER);
-    if ((handler == NULL) && (level <= shpool_config_log_level(SHPOOL_LEVEL_NONE))) {
+    if ((handler == NULL) && (level <= shpool_config_log_level(standard))) {
         handler = write_to_stderr;
     }
     return handler;
@@ -88,26 +89,41 @@ static void deliver(shpool_message_fn handler, shpool_level level, const char *t
     in_receiver = 0;
 }
 
-void shpool_message(shpool_level level, const char *format, ...)
+static void send(shpool_level level, shpool_level standard, const char *format, va_list args)
 {
     char text[SHPOOL_ERROR_BYTES];
     shpool_message_fn handler;
     void *user = NULL;
-    va_list args;
 
-    handler = in_receiver ? NULL : find_receiver(level, &user);
+    handler = in_receiver ? NULL : find_receiver(level, standard, &user);
     if (handler == NULL) {
         return;
     }
-    va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
-    va_end(args);
     shpool_text_escape(text, sizeof(text));
     if (held.locks > 0) {
         keep(level, text);
     } else {
         deliver(handler, level, text, user);
     }
+}
+
+void shpool_message(shpool_level level, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    send(level, SHPOOL_LEVEL_NONE, format, args);
+    va_end(args);
+}
+
+void shpool_message_unless(shpool_level level, shpool_level standard, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    send(level, standard, format, args);
+    va_end(args);
 }
 
 void shpool_messages_hold(void)
@@ -124,7 +140,7 @@ static void deliver_kept(void)
     while (held.first != NULL) {
         kept *one = held.first;
         void *user;
-        shpool_message_fn handler = find_receiver(one->level, &user);
+        shpool_message_fn handler = find_receiver(one->level, SHPOOL_LEVEL_NONE, &user);
 
         held.first = one->next;
         if (handler != NULL) {

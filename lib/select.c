@@ -186,6 +186,10 @@ shpool_status shpool_select(const char *text, shpool_config *want, shpool_select
     if (status != SHPOOL_OK) {
         return shpool_select_blame(&to.selection, status);
     }
+    if ((text == NULL) && (environment != NULL) &&
+        ((to.want.flags & ~want->flags & (SHPOOL_FLAG_STATS | SHPOOL_FLAG_CHECK)) != 0)) {
+        to.want.flags |= (uint32_t)SHPOOL_FLAG_SHOW;
+    }
     to.want.flags |= (to.selection.trace[0] != '\0') ? (uint32_t)SHPOOL_FLAG_STATS : 0;
     *want = to.want;
     *selection_p = to.selection;

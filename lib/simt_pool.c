@@ -107,6 +107,7 @@ shpool_status shpool_simt_open(const char *spec, const shpool_config *want, shpo
     }
 
     *pool_p = pool;
+    shpool_show_later(&pool, shpool_simt_report);
     shpool_announce(&pool, "the CPU executor");
     return SHPOOL_OK;
 }
@@ -136,6 +137,7 @@ shpool_status shpool_simt_close(shpool_pool *pool)
     shpool_status status = SHPOOL_OK;
 
     if (pool != NULL) {
+        shpool_show_now(pool, shpool_simt_report);
         if (pool->trace != NULL) {
             status = shpool_trace_close(pool, (char *)pool->report + shpool_slots_end(pool));
         }

@@ -18,10 +18,14 @@ static void warn_of_unknown(void)
         names[i] = shpool_config_variable(i).name;
     }
     for (size_t i = 0; (i < count) && (i < SHPOOL_UNKNOWN_COUNT); i++) {
-        shpool_message(SHPOOL_LEVEL_WARN,
-                       "environment variable %s is unknown and has no effect, the nearest known "
-                       "one is %s",
-                       unknown[i], shpool_nearest(unknown[i], names, SHPOOL_VARIABLE_COUNT));
+        /* a slip is shown even by default; another program may have names of its own */
+        const char *slip = shpool_guess(unknown[i], names, SHPOOL_VARIABLE_COUNT);
+
+        shpool_message_unless(SHPOOL_LEVEL_WARN,
+                              (slip != NULL) ? SHPOOL_LEVEL_WARN : SHPOOL_LEVEL_NONE,
+                              "environment variable %s is unknown and has no effect, the nearest "
+                              "known one is %s", unknown[i],
+                              shpool_nearest(unknown[i], names, SHPOOL_VARIABLE_COUNT));
     }
     if (count > SHPOOL_UNKNOWN_COUNT) {
         shpool_message(SHPOOL_LEVEL_WARN,

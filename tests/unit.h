@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/internal.h"
 #include "tests/test.h"
@@ -67,6 +68,36 @@ static inline int is_zeroed(const void *data, size_t bytes)
         }
     }
     return 1;
+}
+
+#define CAPTURED 4096
+
+/* What arrives at stderr from now on, into `text` at its end. */
+typedef struct capture {
+    FILE *file;
+    int saved;
+} capture;
+
+static inline capture capture_stderr(void)
+{
+    const capture c = { .file = tmpfile(), .saved = dup(STDERR_FILENO) };
+
+    if ((c.file == NULL) || (c.saved < 0)) {
+        abort();
+    }
+    fflush(stderr);
+    dup2(fileno(c.file), STDERR_FILENO);
+    return c;
+}
+
+static inline void end_capture(const capture *c, char text[CAPTURED])
+{
+    fflush(stderr);
+    dup2(c->saved, STDERR_FILENO);
+    close(c->saved);
+    rewind(c->file);
+    text[fread(text, 1, CAPTURED - 1, c->file)] = '\0';
+    fclose(c->file);
 }
 
 /* Tests must not depend on the caller's environment. */

@@ -149,7 +149,9 @@ enum {
     SHPOOL_FLAG_REFUSED_SHIFT = 26, /**< view only, bits 26..28: the shpool_refusal of a request.
                                          An empty heap with counters always has
                                          SHPOOL_REFUSED_EMPTY, and the report's address in word[] */
-    SHPOOL_FLAG_REFUSED_MASK  = 7 << 26
+    SHPOOL_FLAG_REFUSED_MASK  = 7 << 26,
+    SHPOOL_FLAG_SHOW          = 1 << 29 /**< pool only: $SHPOOL_ALLOCATOR requested stats or check,
+                                             so closing the pool writes its report to stderr */
 };
 
 /** Destination of requests that a pool cannot serve (shpool_config.spill); a sum of bits. */

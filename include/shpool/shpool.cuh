@@ -330,6 +330,8 @@ static inline shpool_status shpool_write_trace(shpool_pool *pool)
     return (status == SHPOOL_OK) ? closed : status;
 }
 
+static inline shpool_status shpool_report(const shpool_pool *pool, shpool_report_data *report_p);
+
 /**
  * Open a pool for kernels of this image on the current device.
  *
@@ -383,6 +385,7 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
         *pool_p = none;
         return status;
     }
+    shpool_show_later(pool_p, shpool_report);
     shpool_announce(pool_p, "the current device");
     return SHPOOL_OK;
 }
@@ -470,7 +473,8 @@ static inline shpool_status shpool_stats(const shpool_pool *pool, shpool_stats_d
  *
  * Scope: host; no kernel may still use the pool if it was opened with stats, check or a spill
  *        option.  Allocations that have spilled to a slot become invalid.  With trace it waits for
- *        the device.
+ *        the device.  If $SHPOOL_ALLOCATOR requested stats or check, it waits, too, and writes the
+ *        report to stderr (shpool_report_text()).
  * @param [in,out] pool  NULL and zeroed pools have no effect
  * @return SHPOOL_OK, SHPOOL_ERR_CUDA; with trace SHPOOL_ERR_NO_MEMORY, and as shpool_trace_close()
  *         (the pool is zeroed even on failure)
@@ -481,6 +485,7 @@ static inline shpool_status shpool_close(shpool_pool *pool)
     shpool_status     status = SHPOOL_OK;
 
     if (pool != NULL) {
+        shpool_show_now(pool, shpool_report);
         if (pool->trace != NULL) {
             status = shpool_write_trace(pool);
         }

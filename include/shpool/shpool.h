@@ -363,6 +363,49 @@ SHPOOL_API shpool_status shpool_stats_read(const shpool_pool *pool,
                                            const shpool_report_data *report,
                                            shpool_stats_data *stats_p);
 
+/* The detail of every call without a driver or a GPU; %s: the reason. */
+#define SHPOOL_NO_DRIVER \
+    "this machine has no CUDA driver or no GPU: %s; kernels run without one on the CPU block " \
+    "executor (man simt_run)"
+
+/** Bytes that hold the text of any report. */
+#define SHPOOL_REPORT_TEXT 8192
+
+/**
+ * Write a report as text: a line with the counters, and one for each cause, invalid free, damaged
+ * pool and leak, with its place and reason.  There is no newline at the end.
+ *
+ * Scope: host, any thread; no CUDA.
+ * @param [in]  pool    as it was when its kernels ran
+ * @param [in]  report  from shpool_report() or shpool_simt_report()
+ * @param [out] text    ends with NUL; cut if it does not fit; "" on failure
+ * @param [in]  bytes   size of text; SHPOOL_REPORT_TEXT is enough
+ * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument, 0 bytes; SHPOOL_ERR_ABI: the report comes
+ *         from another version of the library
+ */
+SHPOOL_API shpool_status shpool_report_text(const shpool_pool *pool,
+                                            const shpool_report_data *report, char *text,
+                                            size_t bytes);
+
+/** Reads a pool's report: shpool_report() or shpool_simt_report(). */
+typedef shpool_status (*shpool_report_fn)(const shpool_pool *pool, shpool_report_data *report_p);
+
+/**
+ * Write the report of a pool to stderr at the end of the process, unless it is closed before.  Only
+ * if $SHPOOL_ALLOCATOR requested stats or check (SHPOOL_FLAG_SHOW), and SHPOOL_LOG_LEVEL is not
+ * none.
+ *
+ * For the inline parts of the headers.
+ */
+SHPOOL_API void shpool_show_later(const shpool_pool *pool, shpool_report_fn read);
+
+/**
+ * The same at once, before a pool is closed.
+ *
+ * For the inline parts of the headers.
+ */
+SHPOOL_API void shpool_show_now(const shpool_pool *pool, shpool_report_fn read);
+
 /** Shared memory that a kernel's pools needed, without the statistics area. */
 typedef struct shpool_advice {
     uint32_t payload_bytes; /**< what to request: the most bytes live at once in a block */

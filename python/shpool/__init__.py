@@ -162,9 +162,10 @@ class Report:
         return getattr(self.data, name)
 
     def __str__(self):
-        return (f"{self.mallocs} mallocs, {self.failures} failed, {self.live} never freed, "
-                f"peak {self.peak_bytes} bytes in a block, {self.bad_frees} bad frees, "
-                f"{self.empty} blocks with an empty heap") + (self.why and f"; {self.why}")
+        text = ctypes.create_string_buffer(8192)
+        _c.check(_c.lib().shpool_report_text(ctypes.byref(self._struct), ctypes.byref(self.data),
+                                             text, len(text)))
+        return text.value.decode()
 
     def advise(self, arch, other_shared=0):
         """The shared memory that the run needed; fields as in shpool_advice."""

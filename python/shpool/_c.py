@@ -217,6 +217,8 @@ _FUNCTIONS = {
                                    POINTER(POINTER(Blob))]),
     "shpool_simt_open": (_STATUS, [c_char_p, POINTER(Config), POINTER(PoolStruct)]),
     "shpool_simt_report": (_STATUS, [POINTER(PoolStruct), POINTER(ReportData)]),
+    "shpool_report_text": (_STATUS, [POINTER(PoolStruct), POINTER(ReportData), c_char_p,
+                                     c_size_t]),
     "shpool_simt_close": (_STATUS, [POINTER(PoolStruct)]),
     "simt_run": (_STATUS, [POINTER(Launch), c_void_p, c_void_p, POINTER(Result)]),
     "shpool_device_allocator_default": (_STATUS, [c_int32, POINTER(c_void_p)]),

@@ -146,6 +146,35 @@ UNIT_TEST(test_unknown_variable_is_warned_of_once)
     assert_non_null(strstr(got.text, "SHPOOL_ALLOCATOR"));
 }
 
+/* By default a slip is shown, and a name that another program may own is not. */
+UNIT_TEST(test_a_slip_is_shown_by_default)
+{
+    static const struct { const char *name, *level; int shown; } rows[] = {
+        { "SHPOOL_ALOCATOR", NULL, 1 },
+        { "SHPOOL_ALLOCATORS", "error", 0 },
+        { "SHPOOL_ALOCATOR", "none", 0 },
+        { "SHPOOL_SESSION_NAME", NULL, 0 },
+        { "SHPOOL_SESSION_NAME", "warn", 1 },
+    };
+    shpool_pool pool;
+    char text[CAPTURED];
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        capture c;
+
+        clear_environment(NULL);
+        if (rows[i].level != NULL) {
+            set_environment("SHPOOL_LOG_LEVEL", rows[i].level);
+        }
+        set_environment(rows[i].name, "x");
+        c = capture_stderr();
+        assert_int_equal(plan_default(&pool), SHPOOL_OK);
+        end_capture(&c, text);
+        unsetenv(rows[i].name);
+        assert_int_equal(strstr(text, rows[i].name) != NULL, rows[i].shown);
+    }
+}
+
 UNIT_TEST(test_many_unknown_variables_are_counted)
 {
     heard got = { 0 };
@@ -166,41 +195,13 @@ UNIT_TEST(test_many_unknown_variables_are_counted)
     assert_non_null(strstr(got.text, "2 more"));
 }
 
-/* What arrives at stderr from now on, into `text` at its end. */
-typedef struct capture {
-    FILE *file;
-    int saved;
-} capture;
-
-static capture capture_stderr(void)
-{
-    const capture c = { .file = tmpfile(), .saved = dup(STDERR_FILENO) };
-
-    if ((c.file == NULL) || (c.saved < 0)) {
-        abort();
-    }
-    fflush(stderr);
-    dup2(fileno(c.file), STDERR_FILENO);
-    return c;
-}
-
-static void end_capture(const capture *c, char text[256])
-{
-    fflush(stderr);
-    dup2(c->saved, STDERR_FILENO);
-    close(c->saved);
-    rewind(c->file);
-    text[fread(text, 1, 255, c->file)] = '\0';
-    fclose(c->file);
-}
-
 UNIT_TEST(test_messages_up_to_the_level_go_to_stderr)
 {
     static const struct { const char *level; const char *text; } rows[] = {
         { "none", "" }, { "error", "" }, { "warn", "shpool: warn: odd thing 5\n" },
         { "info", "shpool: warn: odd thing 5\nshpool: info: opened\n" },
     };
-    char text[256];
+    char text[CAPTURED];
 
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
         capture c;
@@ -214,7 +215,7 @@ UNIT_TEST(test_messages_up_to_the_level_go_to_stderr)
     }
 }
 
-static char first_words[256];
+static char first_words[CAPTURED];
 
 /* Before main(), and before the environment was read: the first message has it read, and knows the
  * level. */

@@ -14,6 +14,9 @@ static inline shpool_status shpool_cuda_status(cudaError_t error, const char *ca
         return SHPOOL_OK;
     }
     (void)cudaGetLastError();
+    if ((error == cudaErrorInsufficientDriver) || (error == cudaErrorNoDevice)) {
+        return shpool_error(SHPOOL_ERR_CUDA, SHPOOL_NO_DRIVER, cudaGetErrorString(error));
+    }
     return shpool_error((error == cudaErrorMemoryAllocation) ? SHPOOL_ERR_NO_MEMORY
                                                              : SHPOOL_ERR_CUDA,
                         "%s failed: %s (%s)", call, cudaGetErrorString(error),

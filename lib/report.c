@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* A report as text; and reports that the environment requested (SHPOOL_ALLOCATOR=NAME:check=1),
+ * which are written when a pool is closed, or at the end of the process. */
+#include "internal.h"
+
+#include <shpool/impl/report/empty.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lock.h"
+
+/* ---- text ---- */
+
+static const char *plural(unsigned long long count)
+{
+    return (count == 1) ? "" : "s";
+}
+
+static const char *free_reason(uint32_t reason)
+{
+    switch (reason) {
+    case SHPOOL_FREE_FOREIGN:  return "an address of no pool of this thread";
+    case SHPOOL_FREE_INTERIOR: return "inside an allocation, not its start";
+    case SHPOOL_FREE_DOUBLE:   return "free before, or never allocated";
+    case SHPOOL_FREE_CORRUPT:  return "the data around it was overwritten";
+    case SHPOOL_FREE_GROUP:    return "members of a group disagree";
+    default:                   return "refused";
+    }
+}
+
+static const char *broken_reason(uint32_t broken)
+{
+    switch (broken) {
+    case SHPOOL_BROKEN_ZONE:  return "bytes around an allocation changed";
+    case SHPOOL_BROKEN_LOCK:  return "the first words of a group's pool changed";
+    case SHPOOL_BROKEN_FREED: return "freed memory changed";
+    case SHPOOL_BROKEN_AREA:  return "the block's statistics changed";
+    default:                  return "the allocator's own data changed; its README.md has the "
+                                     "number";
+    }
+}
+
+static void add_place(shpool_text *text, const char *what, uint32_t block, uint32_t thread,
+                      uint32_t site)
+{
+    shpool_text_add(text, "\n  %s: block %u, thread %u", what, block, thread);
+    if (site != 0) {
+        shpool_text_add(text, ", site %u", site);
+    }
+}
+
+static void add_bad_frees(shpool_text *text, const shpool_report_data *report)
+{
+    for (uint32_t i = 0; (i < report->bad_frees) && (i < SHPOOL_BAD_FREE_SLOTS); i++) {
+        const shpool_bad_free *bad = &report->bad_free[i];
+
+        add_place(text, "invalid free", bad->block, bad->thread, bad->site);
+        shpool_text_add(text, ": 0x%llx: %s", bad->address, free_reason(bad->reason));
+        if (bad->malloc_site != 0) {
+            shpool_text_add(text, "; allocated by thread %u at site %u", bad->malloc_thread,
+                            bad->malloc_site);
+        }
+    }
+    if (report->bad_frees > SHPOOL_BAD_FREE_SLOTS) {
+        shpool_text_add(text, "\n  %u more invalid frees",
+                        report->bad_frees - SHPOOL_BAD_FREE_SLOTS);
+    }
+}
+
+static void add_leaks(shpool_text *text, const shpool_report_data *report)
+{
+    for (uint32_t i = 0; (i < report->leaks) && (i < SHPOOL_LEAK_SLOTS); i++) {
+        const shpool_leak *leak = &report->leak[i];
+
+        add_place(text, "never freed", leak->block, leak->thread, leak->site);
+        shpool_text_add(text, ": %u bytes at 0x%llx", leak->usable, leak->address);
+    }
+    if (report->leaks > SHPOOL_LEAK_SLOTS) {
+        shpool_text_add(text, "\n  %u more allocations were never freed",
+                        report->leaks - SHPOOL_LEAK_SLOTS);
+    }
+}
+
+/* Why blocks got an empty heap, or requests could never succeed. */
+static void add_cause(shpool_text *text, const shpool_pool *pool, const shpool_report_data *report)
+{
+    char before[SHPOOL_ERROR_BYTES];
+    shpool_report_data copy = *report;
+
+    snprintf(before, sizeof(before), "%s", shpool_last_error());
+    shpool_set_last_error("");
+    shpool_report_explain(pool, &copy);
+    if (shpool_last_error()[0] != '\0') {
+        shpool_text_add(text, "\n  %s", shpool_last_error());
+    }
+    shpool_set_last_error(before);
+}
+
+static void add_report(shpool_text *text, const shpool_pool *pool,
+                       const shpool_report_data *report)
+{
+    shpool_text_add(text, "%s: %llu malloc%s, %llu failed, %llu never freed, peak %u of %u bytes in "
+                    "a block, %u invalid free%s, %u block%s", pool->name, report->mallocs,
+                    plural(report->mallocs), report->failures, report->live, report->peak_bytes,
+                    pool->largest * pool->pools, report->bad_frees, plural(report->bad_frees),
+                    report->blocks, plural(report->blocks));
+    if (report->spills != 0) {
+        shpool_text_add(text, ", %llu spilled", report->spills);
+    }
+    if ((report->blocks == 0) && (report->empty == 0)) {
+        shpool_text_add(text, "\n  no block has called shpool_fini yet, which fills the report");
+    }
+    add_cause(text, pool, report);
+    add_bad_frees(text, report);
+    if (report->corrupt != 0) {
+        shpool_text_add(text, "\n  %u damaged pool%s; the first: 0x%llx: %s (%u)", report->corrupt,
+                        plural(report->corrupt), report->broken_at, broken_reason(report->broken),
+                        report->broken);
+    }
+    add_leaks(text, report);
+}
+
+shpool_status shpool_report_text(const shpool_pool *pool, const shpool_report_data *report,
+                                 char *text, size_t bytes)
+{
+    shpool_text to;
+
+    if ((pool == NULL) || (report == NULL) || (text == NULL) || (bytes == 0)) {
+        return shpool_error(SHPOOL_ERR_INVALID, "shpool_report_text: %s",
+                            (pool == NULL) ? "pool is NULL" : (report == NULL) ? "report is NULL"
+                            : (text == NULL) ? "text is NULL" : "bytes is 0");
+    }
+    to = shpool_text_make(text, bytes);
+    if ((report->abi != SHPOOL_ABI) || (report->bytes != sizeof(*report))) {
+        return shpool_error(SHPOOL_ERR_ABI, "shpool_report_text: the report has ABI %u and %u "
+                            "bytes, this library has ABI %u and %zu", report->abi, report->bytes,
+                            SHPOOL_ABI, sizeof(*report));
+    }
+    add_report(&to, pool, report);
+    return SHPOOL_OK;
+}
+
+/* ---- reports that the environment requested ---- */
+
+/* A pool that is open. */
+typedef struct awaited {
+    struct awaited *next;
+    shpool_pool pool;
+    shpool_report_fn read;
+    pid_t process; /* a child of fork() has no report */
+} awaited;
+
+static awaited *first;
+
+static void show(const shpool_pool *pool, shpool_report_fn read)
+{
+    char text[SHPOOL_REPORT_TEXT];
+    shpool_report_data report;
+
+    if (shpool_config_log_level(SHPOOL_LEVEL_INFO) == SHPOOL_LEVEL_NONE) {
+        return; /* the user's own SHPOOL_LOG_LEVEL=none */
+    }
+    if ((read(pool, &report) != SHPOOL_OK) ||
+        (shpool_report_text(pool, &report, text, sizeof(text)) != SHPOOL_OK)) {
+        snprintf(text, sizeof(text), "%s: no report: %s", pool->name, shpool_last_error());
+    }
+    fprintf(stderr, "shpool: %s\n", text);
+}
+
+static void show_rest(void)
+{
+    for (awaited *one = first; one != NULL; one = one->next) {
+        if (one->process == getpid()) {
+            show(&one->pool, one->read);
+        }
+    }
+}
+
+static void at_exit(void)
+{
+    (void)atexit(show_rest);
+}
+
+void shpool_show_later(const shpool_pool *pool, shpool_report_fn read)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    awaited *one = NULL;
+
+    if ((pool->flags & SHPOOL_FLAG_SHOW) == 0) {
+        return;
+    }
+    pthread_once(&once, at_exit);
+    one = malloc(sizeof(*one));
+    if (one == NULL) {
+        return; /* closing the pool still shows its report */
+    }
+    *one = (awaited){ .pool = *pool, .read = read, .process = getpid() };
+    shpool_lock(SHPOOL_LOCK_REPORTS);
+    one->next = first;
+    first = one;
+    shpool_unlock(SHPOOL_LOCK_REPORTS);
+}
+
+void shpool_show_now(const shpool_pool *pool, shpool_report_fn read)
+{
+    awaited *found = NULL;
+
+    if ((pool->flags & SHPOOL_FLAG_SHOW) == 0) {
+        return;
+    }
+    shpool_lock(SHPOOL_LOCK_REPORTS);
+    for (awaited **at = &first; *at != NULL; at = &(*at)->next) {
+        if ((*at)->pool.report == pool->report) {
+            found = *at;
+            *at = found->next;
+            break;
+        }
+    }
+    shpool_unlock(SHPOOL_LOCK_REPORTS);
+    free(found);
+    show(pool, read);
+}
