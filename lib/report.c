@@ -103,8 +103,8 @@ static void add_cause(shpool_text *text, const shpool_pool *pool, const shpool_r
 static void add_report(shpool_text *text, const shpool_pool *pool,
                        const shpool_report_data *report)
 {
-    shpool_text_add(text, "%s: %llu malloc%s, %llu failed, %llu never freed, peak %u of %u bytes in "
-                    "a block, %u invalid free%s, %u block%s", pool->name, report->mallocs,
+    shpool_text_add(text, "%s: %llu malloc%s, %llu failed, %llu never freed, peak %u of %u bytes "
+                    "in a block, %u invalid free%s, %u block%s", pool->name, report->mallocs,
                     plural(report->mallocs), report->failures, report->live, report->peak_bytes,
                     pool->largest * pool->pools, report->bad_frees, plural(report->bad_frees),
                     report->blocks, plural(report->blocks));
