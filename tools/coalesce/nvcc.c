@@ -19,6 +19,9 @@
 #define GENUINE "LIBSHPOOL_COALESCE_CICC"
 #define OPTIONS "LIBSHPOOL_COALESCE_OPTIONS" /* the words of our own options, one a line */
 
+/* In the link's folder: the number of records rewritten by each cicc, one a line. */
+#define TALLY "rewritten"
+
 #define OPTIONS_BYTES 8192
 #define MOST_WORDS    256
 
@@ -59,6 +62,24 @@ static void tell(const char *path, const tool_options *options, coalesce_report 
     }
 }
 
+/* For the line that nvcc's caller gets.  Lost, it is missing there, and nothing else. */
+static void note_rewritten(size_t rewritten)
+{
+    const char *folder = getenv("CICC_PATH");
+    char        path[PATH_MAX];
+    FILE       *tally;
+
+    if (folder == NULL) {
+        return;
+    }
+    (void)snprintf(path, sizeof(path), "%s/" TALLY, folder);
+    tally = fopen(path, "a");
+    if (tally != NULL) {
+        (void)fprintf(tally, "%zu\n", rewritten);
+        (void)fclose(tally);
+    }
+}
+
 static void rewrite_in_place(const char *path, const char *words)
 {
     static tool_options options;
@@ -90,6 +111,7 @@ static void rewrite_in_place(const char *path, const char *words)
         (void)tool_write(path, out.text, out.bytes);
     }
     tell(path, &options, &report, rewritten);
+    note_rewritten(rewritten);
     coalesce_report_fini(&report);
     free(out.text);
     ptx_module_fini(&module);
@@ -226,6 +248,30 @@ static int pass_options(int count, char **words)
     return setenv(OPTIONS, lines, 1) == 0;
 }
 
+/* One line about what the build's ciccs did; none if there was none, as in a link. */
+static void sum_up(const char *path, int status)
+{
+    FILE              *tally = fopen(path, "r");
+    unsigned long long records = 0;
+    unsigned long long files   = 0;
+    unsigned long long one;
+
+    if (tally == NULL) {
+        return;
+    }
+    while (fscanf(tally, "%llu", &one) == 1) {
+        files++;
+        records += one;
+    }
+    (void)fclose(tally);
+    (void)unlink(path);
+    if ((status == 0) && (files > 0)) {
+        (void)fprintf(stderr, "shpool-coalesce: %llu record%s rewritten in %llu compilation%s; "
+                      "-r says which, and why others are not\n", records, (records == 1) ? "" : "s",
+                      files, (files == 1) ? "" : "s");
+    }
+}
+
 int tool_temporary(char *path, const char *ending)
 {
     const char *folder = getenv("TMPDIR");
@@ -243,6 +289,7 @@ static int run_with_link(const tool_options *options, const char *toolkit, int c
 {
     char    self[PATH_MAX] = "";
     char    link[PATH_MAX + 8];
+    char    tally[PATH_MAX + 16];
     char    folder[PATH_MAX];
     ssize_t bytes = readlink("/proc/self/exe", self, sizeof(self) - 1);
     int     status;
@@ -252,12 +299,14 @@ static int run_with_link(const tool_options *options, const char *toolkit, int c
                            strerror(errno));
     }
     (void)snprintf(link, sizeof(link), "%s/cicc", folder);
+    (void)snprintf(tally, sizeof(tally), "%s/" TALLY, folder);
     if ((symlink(self, link) != 0) || !set_environment(toolkit, folder) ||
         !pass_options(options->own_count, options->own)) {
         status = tool_failed("the environment for nvcc cannot be made");
     } else {
         status = run_nvcc(toolkit, count, words, signals);
     }
+    sum_up(tally, status);
     (void)unlink(link);
     (void)rmdir(folder);
     return status;
