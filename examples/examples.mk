@@ -36,6 +36,7 @@ dist_repeatsexample_DATA = examples/repeats/documents.h examples/repeats/grams.h
 # Built against the installed library, by make installcheck.
 ownexampledir = $(examplesdir)/own_allocator
 dist_ownexample_DATA = examples/own_allocator/Makefile examples/own_allocator/app.cu \
+	examples/own_allocator/bump.h \
 	examples/own_allocator/device.cu examples/own_allocator/host.c \
 	examples/own_allocator/trial.c
 cmakeexampledir = $(examplesdir)/cmake

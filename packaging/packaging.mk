@@ -14,9 +14,9 @@ distcheck-hook:
 # ---- make uninstall leaves no folder that make install made ----
 # Other packages use these folders too.  make install notes in the build folder which of them it
 # makes; without that note (another build folder) they stay.
-shpool_shared_folders = '$(bindir)' '$(pkgconfigdir)' '$(includedir)' '$(libdir)' '$(docdir)' \
+shpool_shared_folders = '$(bindir)' '$(pkgconfigdir)' '$(libdir)/cmake' '$(includedir)' '$(libdir)' '$(docdir)' \
 	'$(man1dir)' '$(man3dir)' '$(man7dir)'
-shpool_own_folders = '$(includedir)/shpool' '$(libdir)/shpool' '$(docdir)'
+shpool_own_folders = '$(includedir)/shpool' '$(libdir)/shpool' '$(cmakedir)' '$(docdir)'
 shpool_note = installed-folders
 DISTCLEANFILES += $(shpool_note) $(shpool_note).new
 

@@ -6,7 +6,8 @@
 #
 # The tarball comes from make distcheck with these options, which runs all tests; Debian's packages
 # and the wheel come from the tarball by packaging/check.sh, which tries them; SHA256SUMS has the
-# checksums.  --trial does without the tag, the date in NEWS and the addresses, not without a test.
+# checksums; then the commit gets its tag.  --trial does without the tag, the date in NEWS and the
+# addresses, not without a test.
 # FOLDER must not exist, or be empty.  Exit: 0; 1: something is missing or failed, and the last
 # line says what.
 set -eu
@@ -56,8 +57,9 @@ if [ -z "$trial" ]; then
     *\([0-9][0-9][0-9][0-9]-[0-9][0-9]-[0-9][0-9]\)) ;;
     *) fail "NEWS has \"Version $news\": give the date of the release, as in ($(date +%Y-%m-%d))" ;;
     esac
-    [ "$(git rev-parse -q --verify "v$version^{commit}")" = "$(git rev-parse HEAD)" ] ||
-        fail "the tag v$version is not the commit that is checked out: git tag -s v$version"
+    tagged=$(git rev-parse -q --verify "v$version^{commit}" || :)
+    [ -z "$tagged" ] || [ "$tagged" = "$(git rev-parse HEAD)" ] ||
+        fail "the tag v$version exists and is not the commit that is checked out"
     ! grep -qF '.invalid>' debian/control ||
         fail "debian/control has no address of a maintainer, only one that ends in .invalid"
 fi
@@ -113,4 +115,11 @@ cp ./* "$work/SHA256SUMS" "$to"
 cd "$to"
 sha256sum -c --quiet SHA256SUMS || fail "the copies in $to are not what was built"
 cat SHA256SUMS
+# signed, if git knows a key
+if [ -z "$trial" ] && [ -z "$tagged" ]; then
+    sign=-a
+    [ -z "$(git -C "$src" config user.signingkey)" ] || sign=-s
+    git -C "$src" tag $sign "v$version" -m "libshpool $version" || fail "git tag $sign v$version"
+    echo "PASS tagged v$version; next: git push origin v$version"
+fi
 echo "PASS libshpool $version: $to"

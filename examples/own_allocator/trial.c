@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Tests an allocator on the CPU block executor, before it runs on a GPU: `own`, or the named one.
+ * Tests an allocator on the CPU block executor, before it runs on a GPU: `own`, or the named one,
+ * such as `bump`.
  *
  *   ./trial [NAME]
  *
@@ -14,7 +15,7 @@
 #include <shpool/heap.h>
 #include <shpool/shpool.h>
 
-extern const shpool_allocator shpool_allocator_own; /* host.c */
+extern const shpool_allocator shpool_allocator_own, shpool_allocator_bump; /* host.c */
 
 #define HELD  4u  /* most allocations of a thread */
 #define SEEDS 20u
@@ -134,7 +135,8 @@ int main(int argc, char **argv)
 {
     const char *name = (argc > 1) ? argv[1] : "own";
 
-    if (shpool_register(&shpool_allocator_own) != SHPOOL_OK) {
+    if ((shpool_register(&shpool_allocator_own) != SHPOOL_OK) ||
+        (shpool_register(&shpool_allocator_bump) != SHPOOL_OK)) {
         fprintf(stderr, "trial: %s\n", shpool_last_error());
         return 1;
     }

@@ -45,7 +45,8 @@ CLEANFILES += tests/build/nvrtc_headers
 # INSTALLCHECK=short leaves out the larger examples, and that an uninstallation leaves nothing.
 INSTALLCHECK = all
 EXTRA_DIST += tests/build/installcheck.sh tests/build/uninstall.sh tests/build/consumer.c \
-	tests/build/consumer.cu tests/build/load_two.c
+	tests/build/consumer.cu tests/build/load_two.c tests/build/cmake/CMakeLists.txt \
+	tests/build/cmake/main.cpp
 installcheck-local:
 	NVCC='$(NVCC)' CC='$(CC)' CXX='$(CXX)' PKG_CONFIG='$(PKG_CONFIG)' \
 	PKG_CONFIG_PATH='$(DESTDIR)$(pkgconfigdir)' PKG_CONFIG_SYSROOT_DIR='$(DESTDIR)' \

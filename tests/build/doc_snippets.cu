@@ -137,13 +137,10 @@ void contexts(int argc, char **argv, size_t bytes, dim3 grid, dim3 block)
 void report_of(const shpool_pool &pool)
 {
     shpool_report_data report;
-    if (shpool_report(&pool, &report) == SHPOOL_OK) {
-        for (uint32_t i = 0; i < report.bad_frees && i < SHPOOL_BAD_FREE_SLOTS; i++) {
-            const shpool_bad_free *bad = &report.bad_free[i];
-            printf("block %u thread %u site %u: reason %u, allocated at site %u by thread %u\n",
-                   bad->block, bad->thread, bad->site, bad->reason, bad->malloc_site,
-                   bad->malloc_thread);
-        }
+    char text[SHPOOL_REPORT_TEXT];
+    if (shpool_report(&pool, &report) == SHPOOL_OK &&
+        shpool_report_text(&pool, &report, text, sizeof text) == SHPOOL_OK) {
+        puts(text);
     }
 }
 

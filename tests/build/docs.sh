@@ -4,7 +4,7 @@
 # named before it; measured figures in doc/results (packaging/figures.py); messages of the library
 # in doc/TROUBLESHOOTING.md; SHPOOL_ABI in doc/PLUGINS.md; in README.md, doc/*.md and the manual
 # files, headings that links lead to, and identifiers.  In a build folder also: the manual's example
-# commands run, and README.md and doc/TRACE.md show the tools' output.
+# commands run, and doc/PLANNING.md and doc/TRACE.md show the tools' output.
 #
 #   top_srcdir   source folder [the one above this script's]
 #
@@ -123,12 +123,12 @@ if [ -x "$build/shpool-info" ] && [ -x "$build/shpool-bench" ]; then
 
     # of a build with all allocators; the pages leave lines out
     if shpool-info list | grep -q thread_bitmap && shpool-info list | grep -q warp_best_fit; then
-        sed -n '/^    \$ shpool-info overhead/,/^$/s/^    //p' README.md |
+        sed -n '/^    \$ shpool-info overhead.*sm_86$/,/^$/s/^    //p' doc/PLANNING.md |
             grep -v '^\.\.\.' >"$tmp/shown"
         sh -c "$(sed -n '1s/^\$ //p' "$tmp/shown")" >"$tmp/out"
         sed 1d "$tmp/shown" | grep -vxFf "$tmp/out" >"$tmp/lines" &&
-            fail "README.md: shpool-info does not print $(cat "$tmp/lines")"
-        [ "$(wc -l <"$tmp/shown")" -ge 4 ] || fail "README.md: no shpool-info overhead was found"
+            fail "doc/PLANNING.md: shpool-info does not print $(cat "$tmp/lines")"
+        [ "$(wc -l <"$tmp/shown")" -ge 4 ] || fail "doc/PLANNING.md: no shpool-info overhead"
 
         sed -n '/^    shpool-bench --device cpu .*:trace=/,/^$/s/^    //p' doc/TRACE.md \
             >"$tmp/commands"

@@ -111,10 +111,16 @@ static() { # FILE FLAGS...
     # shellcheck disable=SC2086
     $CC "$@" -o "$file" "$src/build/consumer.c" $($PKG_CONFIG --cflags shpool) \
         "$LIBDIR/libshpool.a" \
-        -lpthread -ldl -lm
+        $($PKG_CONFIG --static --libs-only-l shpool | sed 's/-lshpool[a-z_]*//g')
+}
+all_static() { # glibc warns of dlopen() in a static program
+    # shellcheck disable=SC2086
+    $CC -static -o "$tmp/all_static" "$src/build/consumer.c" \
+        $($PKG_CONFIG --static --cflags --libs shpool) && "$tmp/all_static"
 }
 if [ -f "$LIBDIR/libshpool.a" ]; then
     try "a static program" static "$tmp/static"
+    try "cc -static, pkg-config --static" all_static
     try "it shows nothing to a plugin" says 'or with -rdynamic' own_in "$tmp/static"
     try "one that does" static "$tmp/dynamic" -rdynamic
     try "has the plugin" own_in "$tmp/dynamic"
@@ -136,10 +142,9 @@ if needs "c++ program for cuda_memory" $cuda_memory; then
 fi
 
 # README's program without a GPU, with the options that it gives, and sanitized
-sed -n '/^```c$/,/^```$/{/^```/d;p}' "$src/../README.md" >"$tmp/readme.c"
 readme_c() { # FLAGS...
     # shellcheck disable=SC2086
-    $CC "$@" -o "$tmp/readme_c" "$tmp/readme.c" $flags
+    $CC "$@" -o "$tmp/readme_c" "$src/../examples/executor.c" $flags
 }
 readme_serves() {
     SHPOOL_ALLOCATOR=bitmap "$tmp/readme_c" >"$tmp/served" 2>&1 &&
@@ -274,14 +279,20 @@ case " $flags " in
     ;;
 esac
 
-# a CMake project
+# CMake projects
+cmake_project() { # FOLDER BUILD-FOLDER
+    try "cmake $1" env CC="$CC" CXX="$CXX" CUDACXX="${NVCC:-}" "$CMAKE" -S "$1" -B "$2" \
+        -DCMAKE_PREFIX_PATH="$(dirname "$LIBDIR")" -Dshpool_DIR="$LIBDIR/cmake/shpool"
+    try "cmake --build" "$CMAKE" --build "$2"
+    try "its tests" "$CMAKE" --build "$2" --target test
+}
 if command -v "${CMAKE:=cmake}" >/dev/null 2>&1; then
     cp -R "$src/../examples/cmake" "$src/../examples/blueprint.cu" "$tmp/examples"
     chmod -R u+w "$tmp/examples"
-    try "cmake" env CC="$CC" CXX="$CXX" CUDACXX="${NVCC:-}" "$CMAKE" -S "$tmp/examples/cmake" \
-        -B "$tmp/cmake"
-    try "cmake --build" "$CMAKE" --build "$tmp/cmake"
-    try "its tests" "$CMAKE" --build "$tmp/cmake" --target test
+    cmake_project "$tmp/examples/cmake" "$tmp/cmake"
+    cmake_project "$src/build/cmake" "$tmp/consumers"
+    try "add_subdirectory() says what works" says 'find_package(shpool)' \
+        "$CMAKE" -S "$src/.." -B "$tmp/subdirectory"
 else
     echo "SKIP: installcheck: no cmake"
     skipped=$((skipped + 1))

@@ -46,6 +46,8 @@ done
 printf '#!/bin/sh\n' >"$work/bin/python3"
 chmod +x "$work"/bin/*
 PATH=$work/bin:$PATH
+GIT_COMMITTER_NAME=n GIT_COMMITTER_EMAIL=e@example.org
+export GIT_COMMITTER_NAME GIT_COMMITTER_EMAIL
 export PATH GIT_CONFIG_GLOBAL=/dev/null GIT_CONFIG_NOSYSTEM=1
 commit() {
     git add -A && git -c user.name=n -c user.email=e@example.org commit -q -m "$1" &&
@@ -97,9 +99,13 @@ refused "another version in NEWS" "NEWS begins with 1.2.4" --trial
 printf 'Version 1.2.3 (not released)\n' >NEWS && commit news
 check "a trial needs no date" release --trial
 refused "no date" "give the date of the release"
+git commit -q --allow-empty -m other --author 'n <e@example.org>'
+refused "another commit's tag" "the tag v1.2.3 exists and is not the commit"
 git tag -d v1.2.3 >/dev/null
-check "a trial needs no tag" release --trial
-refused "no tag" "the tag v1.2.3 is not the commit"
+check "a trial makes no tag" sh -c "sh packaging/release.sh --trial '$work/trial' \
+    --with-some=thing && test -z \"\$(git tag)\""
+check "a release" release
+check "makes the tag" test "$(git rev-parse 'v1.2.3^{commit}')" = "$(git rev-parse HEAD)"
 echo 'Maintainer: someone <someone@example.invalid>' >debian/control && commit control
 refused "no address" "has no address of a maintainer"
 mkdir "$work/few"
