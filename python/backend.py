@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Makes the wheel (PEP 517): pip install ./python
 
-    pip install ./python      configures and builds the library in a folder of its own; in the
-                              source folder, if that is configured
+    pip install ./python      configures and builds the library in a folder of its own, for the
+                              GPU that is there, else for sm_75 and PTX; in the source folder, if
+                              that is configured; pip -v shows the steps
     pip install ./python --config-settings=build=FOLDER    uses the build in FOLDER
-    pip install ./python --config-settings=configure=--with-cuda-arch=75,90
+    pip install ./python --config-settings=configure=--with-cuda-arch=all
     python3 python/backend.py FOLDER [TO]                  the wheel of the build in FOLDER
 
-The wheel is for one platform and any Python 3.9 or newer.  It contains libshpool.so, the headers,
+The wheel is for any Python 3.9 or newer, and for every Linux whose C library is not older than its
+files need (manylinux_2_X, by what readelf says).  It contains libshpool.so, the headers, the tools,
 and, if nvcc was found, the device library and the LTO-IR.  Needs no package besides pip.
 """
 import base64
@@ -27,6 +29,11 @@ Name: shpool
 Version: {version}
 Summary: malloc and free for CUDA kernels: from Numba, CuPy, PyTorch and C
 License: BSD-3-Clause
+Author: the libshpool contributors
+Keywords: CUDA,GPU,malloc,shared memory,PyTorch,CuPy,Numba
+Classifier: Environment :: GPU :: NVIDIA CUDA
+Classifier: Operating System :: POSIX :: Linux
+Classifier: Typing :: Typed
 Requires-Python: >=3.9
 Provides-Extra: numba
 Requires-Dist: numba-cuda>=0.30; extra == "numba"
@@ -42,8 +49,34 @@ def _version():
         return re.search(r"AC_INIT\(\[libshpool\], *\[([0-9.]+)\]", file.read()).group(1)
 
 
-def _tag():
-    return "py3-none-" + re.sub(r"[-.]", "_", sysconfig.get_platform())
+# what every Linux has (PEP 600)
+EVERYWHERE = re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+)\.so\.\d+$|ld-linux.*|"
+                        r"libshpool\.so\.0$")
+
+
+def _readelf(path):
+    try:
+        return subprocess.run(["readelf", "-dVW", path], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, check=False).stdout.decode()
+    except OSError:
+        return ""
+
+
+def _tag(stage):
+    """py3-none-manylinux_2_X_MACHINE, from the C library's versions that the files need; with
+    another library that they need, or without readelf, this machine's own platform."""
+    newest, platform = (), re.sub(r"[-.]", "_", sysconfig.get_platform())
+    for folder, _, files in os.walk(stage):
+        for name in files:
+            text = _readelf(os.path.join(folder, name))
+            newest = max([newest, *(tuple(map(int, found.split(".")))
+                                    for found in re.findall(r"GLIBC_(\d+\.\d+)", text))])
+            needed = re.findall(r"\(NEEDED\).*\[(.*)\]", text)
+            if not all(map(EVERYWHERE.match, needed)):
+                return "py3-none-" + platform
+    if not newest:
+        return "py3-none-" + platform
+    return "py3-none-" + platform.replace("linux", "manylinux_{}_{}".format(*newest[:2]))
 
 
 def _run(command, folder):
@@ -54,10 +87,34 @@ def _run(command, folder):
         sys.exit("\n".join(lines[-30:]) + f"\n{' '.join(command)}: exit {done.returncode}")
 
 
+def _gpus():
+    """The architectures of the GPUs that are there, as configure's list; "": there is none."""
+    try:
+        done = subprocess.run(["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"],
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
+    except OSError:
+        return ""
+    found = re.findall(r"^(\d+)\.(\d+)$", done.stdout.decode(), re.M)
+    return ",".join(sorted({major + minor for major, minor in found}, key=int))
+
+
+def _step(text):
+    print(f"libshpool: {text}", file=sys.stderr, flush=True)
+
+
 def _build(folder, options):
+    if not any(option.startswith(("--with-cuda-arch", "--without-cuda")) for option in options):
+        gpus = _gpus()
+        _step(f"for sm_{gpus.replace(',', ', sm_')}" if gpus else
+              "no GPU: for sm_75, and PTX for later ones; for all of them "
+              "--config-settings=configure=--with-cuda-arch=all")
+        options = [f"--with-cuda-arch={gpus or 75}", "--disable-bench-kernels", *options]
     if not os.path.exists(os.path.join(TOP, "configure")):
+        _step("autogen.sh")
         _run(["./autogen.sh"], TOP)
-    _run([os.path.join(TOP, "configure"), *options], folder)
+    _step("configure")
+    _run([os.path.join(TOP, "configure"), "--disable-static", *options], folder)
+    _step("make; this takes a minute or two")
     _run(["make", f"-j{os.cpu_count() or 1}", "python-stage"], folder)
 
 
@@ -75,7 +132,7 @@ def _files(stage):
                 yield os.path.relpath(path, stage), file.read(), os.access(path, os.X_OK)
 
 
-def _info_files():
+def _info_files(tag):
     """The files of the folder .dist-info, except its RECORD."""
     version = _version()
     with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
@@ -84,13 +141,15 @@ def _info_files():
         license_text = file.read()
     return [("LICENSE", license_text), ("METADATA", metadata.encode()),
             ("WHEEL", (f"Wheel-Version: 1.0\nGenerator: libshpool {version}\n"
-                       f"Root-Is-Purelib: false\nTag: {_tag()}\n").encode())]
+                       f"Root-Is-Purelib: false\nTag: {tag}\n").encode())]
 
 
 def _pack(stage, to):
-    info = f"shpool-{_version()}.dist-info"
-    wheel = f"shpool-{_version()}-{_tag()}.whl"
-    files = list(_files(stage)) + [(f"{info}/{name}", data, False) for name, data in _info_files()]
+    tag = _tag(stage)
+    info, scripts = (f"shpool-{_version()}.{kind}" for kind in ("dist-info", "data/scripts"))
+    wheel = f"shpool-{_version()}-{tag}.whl"
+    files = [(re.sub("^scripts/", scripts + "/", name), *rest) for name, *rest in _files(stage)]
+    files += [(f"{info}/{name}", data, False) for name, data in _info_files(tag)]
     record = "".join(_record(name, data) for name, data, _ in files) + f"{info}/RECORD,,\n"
     files.append((f"{info}/RECORD", record.encode(), False))
     with zipfile.ZipFile(os.path.join(to, wheel), "w", zipfile.ZIP_DEFLATED) as archive:
@@ -105,7 +164,7 @@ def _pack(stage, to):
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
     info = f"shpool-{_version()}.dist-info"
     os.mkdir(os.path.join(metadata_directory, info))
-    for name, data in _info_files():
+    for name, data in _info_files(_tag(os.devnull)):
         with open(os.path.join(metadata_directory, info, name), "wb") as file:
             file.write(data)
     return info

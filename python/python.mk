@@ -7,11 +7,14 @@
 #                         make install installs; to pythondir
 shpool_python = \
 	python/shpool/__init__.py \
+	python/shpool/__init__.pyi \
+	python/shpool/__main__.py \
 	python/shpool/_c.py \
 	python/shpool/_numba.py \
 	python/shpool/cupy.py \
 	python/shpool/executor.py \
 	python/shpool/numba.py \
+	python/shpool/py.typed \
 	python/shpool/torch.py
 EXTRA_DIST += $(shpool_python) python/README.md python/backend.py python/pyproject.toml \
 	python/src/numba.cu python/src/open.cu
@@ -43,6 +46,9 @@ python/numba_check.ltoir: python/src/numba.cu
 	$(AM_V_LTOIR)$(SHPOOL_PYTHON_LTO) -DSHPOOL_CHECK
 -include python/libshpool_open.cud python/numba.cud python/numba_check.cud
 
+# tools of the wheel; pip puts them on PATH.  -lshpool finds the library by a script of one line,
+# because a wheel has no links.
+shpool_python_tools = shpool-info shpool-bench shpool-coalesce
 shpool_python_native = python/stage/shpool/native
 shpool_python_headers = install-shpoolHEADERS install-nobase_shpoolHEADERS \
 	install-shpoolcompatHEADERS install-shpoolcompatdeviceHEADERS \
@@ -50,14 +56,17 @@ shpool_python_headers = install-shpoolHEADERS install-nobase_shpoolHEADERS \
 	install-shpoolimplHEADERS install-shpoolimplheapHEADERS install-shpoolimplreportHEADERS \
 	install-shpoolimplsimtHEADERS install-shpoolloadstoreHEADERS
 python/stage.stamp: $(shpool_python) libshpool.la $(shpool_python_lib) $(shpool_python_lto) \
-	$(HEADERS)
+	$(shpool_python_tools) $(HEADERS)
 	@rm -rf python/stage
 	@$(MKDIR_P) $(shpool_python_native)/lib $(shpool_python_native)/lto
 	$(AM_V_GEN)for file in $(shpool_python); do \
 	  cp "$(srcdir)/$$file" python/stage/shpool || exit 1; done
 	@if test -f .libs/libshpool.so; then \
 	  cp .libs/libshpool.so $(shpool_python_native)/lib/libshpool.so.0 && \
-	  $(STRIP) --strip-debug $(shpool_python_native)/lib/libshpool.so.0; fi
+	  $(STRIP) --strip-debug $(shpool_python_native)/lib/libshpool.so.0 && \
+	  echo 'INPUT(libshpool.so.0)' >$(shpool_python_native)/lib/libshpool.so; fi
+	@$(MKDIR_P) python/stage/scripts && cp $(shpool_python_tools) python/stage/scripts && \
+	  $(STRIP) $(shpool_python_tools:%=python/stage/scripts/%)
 	@test -z '$(strip $(shpool_python_lib))' || cp $(shpool_python_lib) $(shpool_python_native)/lib
 	@test -z '$(strip $(shpool_python_lto))' || cp $(shpool_python_lto) $(shpool_python_native)/lto
 	@$(MAKE) $(AM_MAKEFLAGS) DESTDIR= includedir='$(abs_builddir)/$(shpool_python_native)/include' \

@@ -96,7 +96,7 @@ shpool_sanitized_programs = $(filter-out $(shpool_unsanitized),$(check_PROGRAMS)
 shpool_sanitized_tests = $(filter-out $(shpool_unsanitized) %.sh,$(TESTS)) \
 	tests/simt/planted_race.sh
 check-sanitized:
-	$(MAKE) $(AM_MAKEFLAGS) check bin_PROGRAMS= \
+	$(MAKE) $(AM_MAKEFLAGS) check bin_PROGRAMS= check_DATA= \
 	  check_PROGRAMS='$(shpool_sanitized_programs)' TESTS='$(shpool_sanitized_tests)'
 # ThreadSanitizer does not run programs that have neither threads nor kernels, or that have
 # thousands of geometries and shapes in which the same threads do the same.
@@ -111,7 +111,7 @@ shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesc
 	tests/pools/test_geometry tests/tools/fuzz_log tests/tools/fuzz_options \
 	tests/tools/fuzz_trace tests/tools/test_bench_memory)
 check-threads:
-	$(MAKE) $(AM_MAKEFLAGS) check bin_PROGRAMS= \
+	$(MAKE) $(AM_MAKEFLAGS) check bin_PROGRAMS= check_DATA= \
 	  check_PROGRAMS='$(filter-out $(shpool_unthreaded),$(shpool_sanitized_programs))' \
 	  TESTS='$(filter-out $(shpool_unthreaded),$(shpool_sanitized_tests))'
 .PHONY: check-sanitized check-threads

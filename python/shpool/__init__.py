@@ -12,6 +12,7 @@ shpool.cupy     CuPy's memory, and kernels by NVRTC  shpool.executor  kernels on
 libshpool.so does all the work.  doc/PYTHON.md is the manual.
 """
 import ctypes
+import difflib
 import os
 import sys
 import weakref
@@ -26,6 +27,12 @@ __all__ = ["Error", "Pool", "PoolStruct", "Report", "allocators", "include", "li
 def version():
     """Version of libshpool.so: "major.minor.patch"."""
     return _c.lib().shpool_version().decode()
+
+
+def __getattr__(name):  # __version__ needs the library, as version()
+    if name == "__version__":
+        return version()
+    raise AttributeError(f"module 'shpool' has no attribute {name!r}")
 
 
 def allocators():
@@ -189,8 +196,11 @@ def _want(**options):
         elif name in numbers:
             setattr(want, name, _c.whole(name, value, (1 << 31) - 1))
         else:
-            known = ", ".join(sorted({*numbers, *_c.FLAGS, "spill"}))
-            raise TypeError(f"there is no option {name}, known are {known}")
+            known = sorted({*numbers, *_c.FLAGS, "spill"})
+            near = difflib.get_close_matches(name, known, 1, 0.5)
+            raise TypeError(f"there is no option {name}" +
+                            (f", did you mean {near[0]}?" if near else "") +
+                            f"  Known are {', '.join(known)}")
     return want
 
 

@@ -35,6 +35,38 @@ UNIT_TEST(test_buffers_without_a_device_are_refused)
     assert_string_not_equal(shpool_last_error(), "");
 }
 
+/* ---- doc/PYTHON.md ---- */
+
+typedef struct argument { shpool_pool pool; unsigned *out; } argument;
+
+extern void rows(void *arg);
+void rows(void *arg)
+{
+    argument *a = (argument *)arg;
+    shpool_heap heap = shpool_init(&a->pool, simt_from_shared(simt_dynamic_base()));
+    unsigned *row = (unsigned *)shpool_malloc(heap, (1 + simt_thread_rank()) * sizeof *row);
+    a->out[simt_thread_rank()] = (row != 0);
+    shpool_free(heap, row);
+    shpool_fini(heap);
+}
+
+UNIT_TEST(test_rows_of_python)
+{
+    const shpool_config want = { .block_threads = 32, .payload_bytes = 4096 };
+    unsigned out[32] = { 0 };
+    argument a = { .out = out };
+    simt_launch launch = { .block = { 32 } };
+    simt_result result;
+
+    assert_int_equal(shpool_simt_open(NULL, &want, &a.pool), SHPOOL_OK);
+    launch.dynamic_bytes = a.pool.shared_bytes;
+    assert_int_equal(simt_run(&launch, rows, &a, &result), SHPOOL_OK);
+    for (unsigned i = 0; i < 32; i++) {
+        assert_int_equal(out[i], 1);
+    }
+    shpool_simt_close(&a.pool);
+}
+
 /* ---- doc/DEVICE-MEMORY.md ---- */
 
 static void exporter(int socket, int device, size_t bytes, shpool_stream stream)

@@ -2,6 +2,7 @@
 """Plans, errors, the executor and linking, from Python; no GPU needed."""
 import ctypes
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -51,6 +52,37 @@ void stuck(void *arg)
 class Argument(ctypes.Structure):
     _fields_ = [("pool", _c.PoolStruct), ("out", ctypes.POINTER(ctypes.c_uint32)),
                 ("leak", ctypes.c_uint32)]
+
+
+class Package(unittest.TestCase):
+    def test_version_and_types(self):
+        self.assertEqual(shpool.__version__, shpool.version())
+        self.assertTrue(os.path.exists(os.path.join(shpool.__path__[0], "py.typed")))
+        with self.assertRaisesRegex(AttributeError, "no attribute 'plans'"):
+            shpool.plans  # pylint: disable=pointless-statement
+
+    def test_stubs_name_what_is_there(self):
+        with open(os.path.join(shpool.__path__[0], "__init__.pyi"), encoding="utf-8") as file:
+            names = re.findall(r"^(?:def|class) (\w+)", file.read(), re.M)
+        self.assertEqual(sorted(names), sorted({*shpool.__all__, "find_arch"}))
+
+    def test_flags_for_compilers(self):
+        def said(*words):
+            return subprocess.run([sys.executable, "-m", "shpool", *words], check=False,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(said("--cflags").stdout.decode(), f"-I{shpool.include()}\n")
+        self.assertEqual(said("--version").stdout.decode(), f"{shpool.version()}\n")
+        self.assertEqual(said("--clfags").returncode, 2)
+        libs = said("--libs").stdout.decode().split()
+        if shpool.libraries() is None:
+            self.skipTest("the system's library")
+        with compiled("int shpool_selected(void);\nint main(void) { return shpool_selected(); }",
+                      *[one for one in libs if one != "-lshpool_device"]) as program:
+            self.assertEqual(subprocess.run([program], check=False).returncode, 0)
+
+    def test_a_slip_is_named(self):
+        with self.assertRaisesRegex(TypeError, "no option payload, did you mean payload_bytes"):
+            shpool.plan(block_threads=32, payload=1)
 
 
 class Plans(unittest.TestCase):
@@ -469,6 +501,23 @@ class Executor(unittest.TestCase):
         self.assertEqual((report.live, report.leaks, len(report.leak)), (6, 6, 6))
         self.assertEqual(sorted({leak.thread for leak in report.leak}), [0, 1, 2])
         self.assertIn("6 never freed", str(report))
+
+    def test_the_manuals_example_runs(self):
+        """doc/PYTHON.md: rows.c, the command that compiles it, and the program."""
+        page = os.path.join(os.path.dirname(__file__), "..", "..", "doc", "PYTHON.md")
+        if not os.path.exists(page):
+            self.skipTest("the tests are not in a source folder")
+        with open(page, encoding="utf-8") as file:
+            text = file.read()
+        kernel = re.search(r"^```c\n(.*?)^```", text, re.M | re.S).group(1)
+        program = re.search(r"^```python\n(import ctypes\n.*?)^```", text, re.M | re.S).group(1)
+        with compiled(kernel, "-shared", "-fPIC", library_path()) as library:
+            folder = os.path.dirname(library)
+            os.rename(library, os.path.join(folder, "rows.so"))
+            done = subprocess.run([sys.executable, "-c", program], cwd=folder, check=False,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertIn(b"bitmap: 32 mallocs, 0 failed, 0 never freed", done.stdout)
 
     def test_a_closed_pool_is_refused(self):
         """Its words hold the address of the report, which close() freed."""
