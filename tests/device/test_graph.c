@@ -162,7 +162,7 @@ static void begin_capture(trial *t, uint64_t pool)
 }
 
 /* And the graph is launched, twice, and waited for. */
-static void end_capture(trial *t)
+static void finish_capture(trial *t)
 {
     unsigned graph = fake_capture_end(t->stream[GRAPH_HOME]);
     const shpool_driver *cu;
@@ -188,7 +188,7 @@ static const char *step(trial *t, const char *at)
     case 'f': put(allocator, t->ptr, s); break;
     case '(': begin_capture(t, 1); break;
     case '[': begin_capture(t, 2); break;
-    case ')': end_capture(t); break;
+    case ')': finish_capture(t); break;
     case '+': fake_capture_join(t->stream[GRAPH_FORKED], t->stream[GRAPH_HOME]); break;
     case '-': fake_capture_join(t->stream[GRAPH_HOME], t->stream[GRAPH_FORKED]); break;
     case 'o':
@@ -246,7 +246,7 @@ static void try_way(const graph_way *w, size_t bytes, unsigned ask)
     try_calls(ptr, t.ptr, s);
     put(allocator, ptr, s);
     if (t.open) {
-        end_capture(&t);
+        finish_capture(&t);
     }
     if (fake_violations() > 0) {
         fail_msg("%s, %zu bytes, stream %c: %s", w->steps, bytes, w->asks[ask],
