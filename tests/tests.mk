@@ -98,18 +98,36 @@ shpool_sanitized_tests = $(filter-out $(shpool_unsanitized) %.sh,$(TESTS)) \
 check-sanitized:
 	$(MAKE) $(AM_MAKEFLAGS) check bin_PROGRAMS= check_DATA= \
 	  check_PROGRAMS='$(shpool_sanitized_programs)' TESTS='$(shpool_sanitized_tests)'
+# What check-sanitized leaves out, and what scripts run: both together are all tests, each once, and
+# a few twice, with the optimisation that users have.
+shpool_kept = $(addsuffix $(EXEEXT),tests/coalesce/test_run tests/device/test_model \
+	tests/device/test_resource tests/pools/test_conformance tests/pools/test_crowd)
+shpool_once = $(filter-out $(shpool_unsanitized) $(shpool_kept),$(shpool_tests) \
+	$(shpool_coalesce_tests))
+check-rest:
+	$(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS='$(filter-out $(shpool_once),$(check_PROGRAMS))' \
+	  TESTS='$(filter-out $(shpool_once),$(TESTS))'
+.PHONY: check-rest
 # ThreadSanitizer does not run programs that have neither threads nor kernels, or that have
 # thousands of geometries and shapes in which the same threads do the same.
 shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesce/fuzz_ptx \
 	tests/coalesce/test_coalesce \
 	tests/coalesce/test_memory tests/coalesce/test_plan tests/coalesce/test_random \
 	tests/coalesce/test_run tests/coalesce/test_warp \
-	tests/device/fuzz_device tests/device/test_faults tests/device/test_host \
-	tests/device/test_messages tests/device/test_model tests/device/test_ranges \
-	tests/device/test_train \
+	tests/device/fuzz_device tests/device/test_array tests/device/test_bins \
+	tests/device/test_buckets tests/device/test_buffer tests/device/test_capture \
+	tests/device/test_context tests/device/test_devices tests/device/test_faults \
+	tests/device/test_host tests/device/test_messages tests/device/test_model \
+	tests/device/test_nvtx tests/device/test_open tests/device/test_plugin \
+	tests/device/test_ranges tests/device/test_train tests/device/test_trim \
+	tests/device/test_waits tests/device/test_windows \
+	tests/lib/fuzz_spec tests/lib/test_cache tests/lib/test_config tests/lib/test_join \
+	tests/lib/test_keys tests/lib/test_limits tests/lib/test_link tests/lib/test_plan \
+	tests/lib/test_plan_random tests/lib/test_spec \
 	tests/loadstore/test_layout tests/loadstore/test_mgpu \
 	tests/pools/test_geometry tests/tools/fuzz_log tests/tools/fuzz_options \
-	tests/tools/fuzz_trace tests/tools/test_bench_memory)
+	tests/tools/fuzz_trace tests/tools/test_bench_memory tests/tools/test_memory_log \
+	tests/tools/test_tool_faults)
 check-threads:
 	$(MAKE) $(AM_MAKEFLAGS) check bin_PROGRAMS= check_DATA= \
 	  check_PROGRAMS='$(filter-out $(shpool_unthreaded),$(shpool_sanitized_programs))' \
