@@ -23,7 +23,7 @@ unset MAKEFLAGS MFLAGS MAKELEVEL # TEST_LOGS of the make check that runs this sc
 
 for part in allocators build-aux coalesce device doc examples include lib m4 man packaging python \
     simt tests tools autogen.sh configure.ac LICENSE Makefile.am NEWS quickstart README.md \
-    shpool.pc.in shpool-config.cmake.in CMakeLists.txt; do
+    shpool.pc.in shpool-config.cmake.in CMakeLists.txt CONTRIBUTING.md; do
     cp -R "$src/$part" "$work/" || exit 1
 done
 chmod -R u+w "$work"
