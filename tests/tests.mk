@@ -108,12 +108,15 @@ check-rest:
 	$(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS='$(filter-out $(shpool_once),$(check_PROGRAMS))' \
 	  TESTS='$(filter-out $(shpool_once),$(TESTS))'
 .PHONY: check-rest
-# ThreadSanitizer does not run programs that have neither threads nor kernels, or that have
-# thousands of geometries and shapes in which the same threads do the same.
+# ThreadSanitizer does not run programs that have neither threads nor kernels, that have thousands of
+# geometries and shapes in which the same threads do the same, or that repeat what other programs do,
+# by the names of cuda_memory and MGPU.
 shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesce/fuzz_ptx \
 	tests/coalesce/test_coalesce \
 	tests/coalesce/test_memory tests/coalesce/test_plan tests/coalesce/test_random \
 	tests/coalesce/test_run tests/coalesce/test_warp \
+	tests/compat/test_compat tests/compat/test_debug tests/compat/test_mgpu \
+	tests/compat/test_mgpu_memory tests/compat/test_mgpu_sync tests/compat/test_mgpu_versions \
 	tests/device/fuzz_device tests/device/test_array tests/device/test_bins \
 	tests/device/test_buckets tests/device/test_buffer tests/device/test_capture \
 	tests/device/test_context tests/device/test_devices tests/device/test_faults \

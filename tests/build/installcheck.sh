@@ -150,6 +150,10 @@ readme_serves() {
     SHPOOL_ALLOCATOR=bitmap "$tmp/readme_c" >"$tmp/served" 2>&1 &&
         echo "thread 63: 256 bytes from bitmap" | cmp - "$tmp/served"
 }
+reported() {
+    SHPOOL_ALLOCATOR=bitmap:check=1 "$tmp/readme_c" 2>&1 >"$tmp/served" |
+        grep -q '^shpool: bitmap: 64 mallocs, 0 failed, 0 never freed, peak 256 of'
+}
 sanitizer_starts() { # not everywhere is there its runtime, and not every kernel lets it start
     # shellcheck disable=SC2086
     echo 'int main(void) { return 0; }' >"$tmp/probe.c" &&
@@ -159,6 +163,7 @@ try "the README's program for the CPU" readme_c -Wall -Wextra -Werror
 case " $allocators " in
 *' bitmap '*)
     try "it is served" readme_serves
+    try "its report is shown" reported
     if sanitizer_starts; then
         try "the same with ThreadSanitizer" readme_c -g -fsanitize=thread -DSHPOOL_INLINE=bitmap
         try "no race is reported" readme_serves
@@ -230,6 +235,9 @@ case " $flags " in
     try "README has an example" grep -q shpool_init "$tmp/readme.cu"
     # shellcheck disable=SC2086
     try "the README's example" $NVCC $arch -rdc=true -o "$tmp/readme" "$tmp/readme.cu" $flags
+    if ! nvidia-smi -L >/dev/null 2>&1; then
+        try "without a GPU it names the executor" says 'CPU block executor' "$tmp/readme"
+    fi
     # shellcheck disable=SC2086
     try "the README's example, inline" $NVCC -DSHPOOL_INLINE=${allocators%% *} -o "$tmp/readme" \
         "$tmp/readme.cu" $flags
