@@ -108,9 +108,9 @@ check-rest:
 	$(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS='$(filter-out $(shpool_once),$(check_PROGRAMS))' \
 	  TESTS='$(filter-out $(shpool_once),$(TESTS))'
 .PHONY: check-rest
-# ThreadSanitizer does not run programs that have neither threads nor kernels, that have thousands of
-# geometries and shapes in which the same threads do the same, or that repeat what other programs do,
-# by the names of cuda_memory and MGPU.
+# ThreadSanitizer does not run programs that have neither threads nor kernels, that have thousands
+# of geometries and shapes in which the same threads do the same, or that repeat what others do, by
+# the names of cuda_memory and MGPU.
 shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesce/fuzz_ptx \
 	tests/coalesce/test_coalesce \
 	tests/coalesce/test_memory tests/coalesce/test_plan tests/coalesce/test_random \

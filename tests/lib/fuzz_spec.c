@@ -267,8 +267,8 @@ static shpool_status check_want(const char *text, const shpool_config *want,
     return status;
 }
 
-/* The same text in the environment means the same, apart from the report at the end, and its failure
- * names the variable. */
+/* The same text in the environment means the same, apart from the report at the end, and its
+ * failure names the variable. */
 static void check_environment(const char *text, const shpool_config *want, shpool_status expected,
                               const shpool_pool *plan)
 {
