@@ -2,6 +2,7 @@
 /* Limits of the GPU architectures for a block and a multiprocessor. */
 #include "internal.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define KIB 1024u
@@ -41,23 +42,45 @@ shpool_status shpool_arch_get(size_t index, shpool_arch *arch_p)
     return SHPOOL_OK;
 }
 
-/* "sm_86", "86" and "8.6" are 86; 0 if it is none of these. */
+/* Letters that ptxas knows: a, code for this architecture alone; f, for its family. */
+static const char *letters_of(uint32_t arch)
+{
+    return (arch >= 100) ? "af" : (arch >= 90) ? "a" : "";
+}
+
+/* "sm_86", "86" and "8.6" are 86, and "sm_90a" is 90 with its letter; 0 if it is none of these. */
 static uint32_t parse_arch(const char *name)
 {
     char digits[8] = "";
     size_t count = 0;
     uint64_t value;
+    size_t length = strlen(name);
+    char letter = (length > 0) ? name[length - 1] : '\0';
 
-    if ((strncmp(name, "sm_", 3) == 0) && (strchr(name, '.') == NULL)) {
+    letter = ((letter >= 'a') && (letter <= 'z')) ? letter : '\0';
+    length -= (letter != '\0');
+    if ((strncmp(name, "sm_", 3) == 0) && (memchr(name, '.', length) == NULL)) {
         name += 3;
+        length = (length > 3) ? length - 3 : 0;
     }
-    for (; (*name != '\0') && (count + 1 < sizeof(digits)); name++) {
-        if ((*name == '.') && (count > 0) && (name[1] != '\0') && (name[2] == '\0')) {
-            continue;
+    for (size_t i = 0; (i < length) && (count + 1 < sizeof(digits)); i++) {
+        if ((name[i] != '.') || (count == 0) || (i + 2 != length)) {
+            digits[count++] = name[i];
         }
-        digits[count++] = *name;
     }
-    return ((*name == '\0') && shpool_spec_number(digits, 0, &value)) ? (uint32_t)value : 0;
+    if ((count + 1 == sizeof(digits)) || !shpool_spec_number(digits, 0, &value) ||
+        ((letter != '\0') && (strchr(letters_of((uint32_t)value), letter) == NULL))) {
+        return 0;
+    }
+    return (uint32_t)value | SHPOOL_ARCH_LETTER(letter);
+}
+
+const char *shpool_arch_name(uint32_t arch, char name[SHPOOL_ARCH_BYTES])
+{
+    const char letter[2] = { (char)(arch >> 16), '\0' };
+
+    snprintf(name, SHPOOL_ARCH_BYTES, "sm_%u%s", arch & SHPOOL_ARCH_NUMBER, letter);
+    return name;
 }
 
 shpool_status shpool_arch_find(const char *name, shpool_arch *arch_p)
@@ -72,8 +95,9 @@ shpool_status shpool_arch_find(const char *name, shpool_arch *arch_p)
     memset(arch_p, 0, sizeof(*arch_p));
     wanted = parse_arch(name);
     for (size_t i = 0; i < ARCH_COUNT; i++) {
-        if (archs[i].arch == wanted) {
+        if (archs[i].arch == (wanted & SHPOOL_ARCH_NUMBER)) {
             *arch_p = archs[i];
+            arch_p->arch = wanted;
             return SHPOOL_OK;
         }
     }
@@ -83,6 +107,7 @@ shpool_status shpool_arch_find(const char *name, shpool_arch *arch_p)
     for (size_t i = 0; i < ARCH_COUNT; i++) {
         shpool_text_add(&text, "%s sm_%u", (i > 0) ? "," : "", archs[i].arch);
     }
+    shpool_text_add(&text, "; letters: a from sm_90 on, f from sm_100 on");
     return shpool_error(SHPOOL_ERR_NOT_FOUND, "%s", detail);
 }
 

@@ -284,6 +284,13 @@ const char *shpool_file_error(int error);
  */
 int shpool_symbol_set(void *function_p, void *image, const char *name);
 
+/* ---- arch.c ---- */
+
+#define SHPOOL_ARCH_BYTES 16
+
+/* "sm_90a" for 90 with that letter. */
+const char *shpool_arch_name(uint32_t arch, char name[SHPOOL_ARCH_BYTES]);
+
 /* ---- devices.c ---- */
 
 /* One device, as the CUDA driver describes it. */

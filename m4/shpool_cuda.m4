@@ -2,10 +2,12 @@
 # -----------------
 # Options:   --with-cuda[=DIR] | --without-cuda     default: auto
 #            --with-cuda-arch=LIST                  default: all-major
+#                                                   (with letters, too: 75,90a,100f)
 #            --disable-bench-kernels                default: enabled
 #            NVCC=...  NVCCFLAGS=...                (user variables, never overwritten)
 # Output:    NVCC, SHPOOL_NVCC_GENCODE, SHPOOL_CUDA_ARCHS, SHPOOL_CUDA_LOW, SHPOOL_CUDA_LIBDIR,
-#            SHPOOL_CUDA_VERSION and SHPOOL_LTO_ARCH (the stamps of LTO-IR: 13000 and 75),
+#            SHPOOL_CUDA_VERSION and SHPOOL_LTO_ARCH (the stamps of LTO-IR: 13000 and 75, and
+#            SHPOOL_LTO_LETTERS, 90, of that for kernels of architectures with a letter),
 #            SHPOOL_LTO_CFLAGS (for programs whose allocator is to be inlined at run time),
 #            SHPOOL_PC_DEVICE_LIBS; AM_CONDITIONAL HAVE_NVCC, HAVE_BENCH_KERNELS, HAVE_LTO_IR,
 #            HAVE_NVRTC;
@@ -64,7 +66,16 @@ AS_IF([test -n "$NVCC"], [
     [all-major], [shpool_list=`echo $shpool_all | tr ' ' '\n' |
                     awk '{ major = int($[1] / 10) } !seen@<:@major@:>@++' | tr '\n' ' '`],
     [yes|no], [AC_MSG_ERROR([--with-cuda-arch needs a list])],
-    [shpool_list=`echo "$with_cuda_arch" | tr ',;' '\n\n' | sort -n | tr '\n' ' '`])
+    [shpool_list=`echo "$with_cuda_arch" | tr ',;' '\n\n' | sed 's/^sm_//' | sort -n |
+                    tr '\n' ' '`])
+  AS_IF([test "x$with_cuda_arch" != xnative], [
+    for shpool_arch in $shpool_list; do
+      AS_IF([$NVCC -dryrun -cubin -arch=sm_$shpool_arch conftest.cu >/dev/null 2>&1], [],
+        [AC_MSG_ERROR(m4_normalize([
+          --with-cuda-arch=$with_cuda_arch: nvcc $shpool_nvcc_release does not know
+          sm_$shpool_arch.  It knows $shpool_all and, with letters, such as 90a and 100f]))])
+    done
+  ])
   shpool_high=
   for shpool_arch in $shpool_list; do
     AS_VAR_APPEND([SHPOOL_NVCC_GENCODE],
@@ -91,6 +102,8 @@ AS_IF([test -n "$NVCC"], [
     SHPOOL_CUDA_ARCHS=$with_cuda_arch
   ])
   SHPOOL_LTO_ARCH=`echo "$SHPOOL_CUDA_LOW" | tr -d a-z`
+  SHPOOL_LTO_LETTERS=90
+  AS_IF([test "$SHPOOL_LTO_ARCH" -gt 90], [SHPOOL_LTO_LETTERS=$SHPOOL_LTO_ARCH])
 
   # One probe of the whole pipeline: -dc, ar, device link, host link; then LTO-IR, the input of
   # nvJitLink, and NVRTC for the tests.
@@ -119,7 +132,7 @@ _SHPOOL_EOF
   AS_IF([test "x$shpool_have_nvcc" = xyes], [
     AC_MSG_CHECKING([whether $NVCC writes LTO-IR])
     AS_IF([(cd conftest.cud &&
-            $NVCC -rdc=true -dlto -arch=sm_$SHPOOL_CUDA_LOW -ltoir a.cu -o a.ltoir &&
+            $NVCC -rdc=true -dlto -arch=sm_$SHPOOL_LTO_ARCH -ltoir a.cu -o a.ltoir &&
             test -s a.ltoir) >&AS_MESSAGE_LOG_FD 2>&1], [shpool_have_lto_ir=yes])
     AC_MSG_RESULT([$shpool_have_lto_ir])
     AC_MSG_CHECKING([whether $NVCC links with NVRTC])
@@ -147,6 +160,7 @@ AC_SUBST([SHPOOL_CUDA_LOW])
 AC_SUBST([SHPOOL_CUDA_LIBDIR])
 AC_SUBST([SHPOOL_CUDA_VERSION])
 AC_SUBST([SHPOOL_LTO_ARCH])
+AC_SUBST([SHPOOL_LTO_LETTERS])
 AS_IF([test "x$shpool_have_lto_ir" = xyes && test -n "$SHPOOL_LTO_CFLAGS"],
       [SHPOOL_LTO_CFLAGS="-DSHPOOL_LTO$SHPOOL_LTO_CFLAGS"], [SHPOOL_LTO_CFLAGS=])
 AC_SUBST([SHPOOL_LTO_CFLAGS])

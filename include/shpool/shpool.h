@@ -289,9 +289,15 @@ SHPOOL_API shpool_status shpool_plan_requests(const char *spec, const shpool_con
                                               const shpool_request *requests, uint32_t n,
                                               shpool_pool *pool_p);
 
+/** The letter of an architecture: sm_90a is 90 | SHPOOL_ARCH_LETTER('a'). */
+#define SHPOOL_ARCH_LETTER(_letter) ((uint32_t)(_letter) << 16)
+/** Mask of the compute capability in an architecture with a letter. */
+#define SHPOOL_ARCH_NUMBER 0xffffu
+
 /** Limits that an architecture sets for a block and a multiprocessor (SM). */
 typedef struct shpool_arch {
-    uint32_t arch;            /**< compute capability times 10: 86 for sm_86 */
+    uint32_t arch;            /**< compute capability times 10: 86 for sm_86; shpool_arch_find()
+                                   adds the letter of a name that has one */
     uint32_t shared_block;    /**< most shared memory a block can opt in to, bytes */
     uint32_t shared_sm;       /**< shared memory of an SM, bytes */
     uint32_t shared_reserved; /**< shared memory the system uses per block, bytes */
@@ -304,7 +310,8 @@ typedef struct shpool_arch {
 SHPOOL_API shpool_status shpool_arch_get(size_t index, shpool_arch *arch_p);
 
 /**
- * Find an architecture by name: "sm_86", "86" or "8.6".
+ * Find an architecture by name: "sm_86", "86" or "8.6", each also with the letter that nvcc's names
+ * have for code of one architecture ("sm_90a") or family ("sm_100f").
  *
  * For shpool_config.shared_limit, subtract the kernel's own arrays from shared_block.
  * @return SHPOOL_OK; SHPOOL_ERR_INVALID: a NULL argument; SHPOOL_ERR_NOT_FOUND: the detail lists
@@ -494,11 +501,15 @@ SHPOOL_API shpool_status shpool_variable_get(size_t index, shpool_variable *vari
  * @param [in]  allocator    a registered name with lto_ir, or a spec, in which only the spill
  *                           option matters: kernels whose pools do not spill contain no code for
  *                           spilling
- * @param [in]  arch         compute capability times 10: 90 for sm_90; not below the LTO-IR's own
+ * @param [in]  arch         compute capability times 10: 90 for sm_90; not below the LTO-IR's own.
+ *                           A kernel that was compiled for an architecture with a letter needs it
+ *                           here, too (SHPOOL_ARCH_LETTER), unless the kernel is a fat binary,
+ *                           which says it
  * @param [out] cubin_p      owned by the caller, who releases it with free(); NULL on failure
  * @param [out] bytes_p      its size; 0 on failure
  * @return SHPOOL_OK
- *   - SHPOOL_ERR_INVALID      a NULL argument, no bytes, arch below 75 or above 999
+ *   - SHPOOL_ERR_INVALID      a NULL argument, no bytes, arch below 75 or above 999,
+ *                             or an unknown letter
  *   - SHPOOL_ERR_NOT_FOUND    no such allocator
  *   - SHPOOL_ERR_UNSUPPORTED  this build has no LTO-IR, or none for an architecture that old;
  *                             libnvJitLink was not found (the detail says what was tried), is older
@@ -517,7 +528,7 @@ SHPOOL_API shpool_status shpool_link(const void *kernel, size_t kernel_bytes, co
  *
  * Scope: host, any thread; no CUDA.
  * @param [in]  allocator    as for shpool_link(): in a spec only the spill option matters
- * @param [in]  arch         compute capability times 10: 90 for sm_90
+ * @param [in]  arch         as for shpool_link(), with its letter
  * @param [out] allocator_p  the allocator's LTO-IR for the newest architecture up to `arch`; owned
  *                           by the library or the plugin, and stays valid; NULL on failure
  * @param [out] spill_p      likewise the part that spills, or a stub if nothing spills; NULL in a
@@ -542,7 +553,7 @@ SHPOOL_API shpool_status shpool_link_code(const char *allocator, uint32_t arch,
  * @param [in]  row_start  the image's section __nv_relfatbin: consecutive fat binaries
  * @param [in]  row_bytes  its size
  * @param [in]  pool       from shpool_plan()
- * @param [in]  arch       as for shpool_link()
+ * @param [in]  arch       of the device: 90 for 9.0.  The image's code for it may have a letter
  * @param [out] cubin_p    as for shpool_link()
  * @param [out] bytes_p    as for shpool_link()
  * @return as shpool_link().  SHPOOL_ERR_UNSUPPORTED also if the section has no relocatable code; if

@@ -11,7 +11,11 @@
 
 #define FAT_MAGIC  0xba55ed50u
 #define FAT_PACKED 0xa000u /* flags of an entry whose contents are compressed */
+#define FAT_A      0x100000u /* flags of an entry for sm_90a, for example */
+#define FAT_F      0x200000u /* for sm_100f */
 #define LTO_MAGIC  0x7f4e43edu
+#define LTO_ARCH   1u    /* keys of LTO-IR's options: ten times the compute capability times 10 */
+#define LTO_A      0x20u /* nonzero: with the letter a */
 
 _Static_assert(sizeof(shpool_fat_entry) == 64, "an entry has padding");
 
@@ -68,6 +72,46 @@ int shpool_fat_next(const unsigned char *fat, size_t bytes, size_t *at_p, shpool
     }
     *at_p += entry->header_bytes + (size_t)entry->bytes;
     return 1;
+}
+
+/* An option in the header of LTO-IR; 0: it is not there. */
+static uint32_t lto_option(const unsigned char *data, size_t bytes, uint16_t key)
+{
+    uint16_t option[2]; /* key and value */
+    lto_header head = { .options_end = 0 };
+
+    memcpy(&head, data, (bytes < sizeof(head)) ? bytes : sizeof(head));
+    for (size_t at = head.header_bytes;
+         (at + sizeof(option) <= head.options_end) && (at + sizeof(option) <= bytes);
+         at += sizeof(option)) {
+        memcpy(option, data + at, sizeof(option));
+        if (option[0] == key) {
+            return option[1];
+        }
+    }
+    return 0;
+}
+
+char shpool_code_letter(const void *data, size_t bytes, uint32_t number)
+{
+    shpool_fat_entry entry;
+    size_t at = 0;
+    char letter = '\0';
+
+    if (shpool_code_is_lto(data, bytes)) {
+        return ((lto_option(data, bytes, LTO_A) != 0) &&
+                (lto_option(data, bytes, LTO_ARCH) == 10u * number)) ? 'a' : '\0';
+    }
+    while ((shpool_fat_bytes(data, bytes) != 0) && shpool_fat_next(data, bytes, &at, &entry)) {
+        if (((entry.flags & FAT_A) != 0) && (entry.arch == number)) {
+            return 'a';
+        }
+        if (((entry.flags & FAT_F) != 0) && (entry.arch <= number) &&
+            (entry.arch / 10u == number / 10u)) {
+            letter = 'f';
+        }
+    }
+    return letter;
 }
 
 static int lto_is_whole(const unsigned char *data, size_t bytes, shpool_text *why)

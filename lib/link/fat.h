@@ -46,6 +46,11 @@ size_t shpool_fat_bytes(const unsigned char *data, size_t room);
  * entry's contents.  Those begin at *at_p - entry->bytes.  0: there are no more complete ones. */
 int shpool_fat_next(const unsigned char *fat, size_t bytes, size_t *at_p, shpool_fat_entry *entry);
 
+/* Letter of the architecture that LTO-IR or a fat binary has code for, if a GPU of compute
+ * capability `number` / 10 can use it: 'a' or 'f'.  '\0': none, or it is not known: of LTO-IR
+ * without a fat binary, only 'a' is. */
+char shpool_code_letter(const void *data, size_t bytes, uint32_t number);
+
 /* 1: none of the forms with sizes in them, so it may be PTX.  nvJitLink searches it up to a NUL,
  * wherever that is. */
 int shpool_code_is_text(const void *data, size_t bytes);

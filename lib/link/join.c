@@ -99,13 +99,15 @@ static shpool_status link_inputs(const shpool_jit *jit, shpool_jit_handle handle
                                  const shpool_link_input *input, char *text)
 {
     char step[128];
+    char arch[SHPOOL_ARCH_BYTES];
     int result;
 
     for (size_t i = 0; i < input->parts; i++) {
         result = add_part(jit, handle, &input->part[i], &text);
         if (result != SHPOOL_JIT_SUCCESS) {
             snprintf(step, sizeof(step), "the %s (it must be LTO-IR, a fat binary or an object, "
-                     "with code for sm_%u)", input->part[i].name, input->arch);
+                     "with code for %s)", input->part[i].name,
+                     shpool_arch_name(input->arch, arch));
             return link_failed(jit, handle, step, result);
         }
     }
@@ -155,12 +157,13 @@ static shpool_status check_stamp(const shpool_jit *jit, const shpool_link_input 
 static shpool_status create(const shpool_jit *jit, const shpool_link_input *input,
                             shpool_jit_handle *handle_p)
 {
+    char arch[SHPOOL_ARCH_BYTES];
     char arch_option[24];
     const char *options[3] = { arch_option };
     uint32_t count = 1;
     int result;
 
-    snprintf(arch_option, sizeof(arch_option), "-arch=sm_%u%s", input->arch, input->variant);
+    snprintf(arch_option, sizeof(arch_option), "-arch=%s", shpool_arch_name(input->arch, arch));
     if (input->lto) { /* without any LTO-IR it would fail */
         options[count++] = "-lto";
     }
@@ -172,9 +175,10 @@ static shpool_status create(const shpool_jit *jit, const shpool_link_input *inpu
     if (result != SHPOOL_JIT_SUCCESS) {
         /* there is no handle from which to get a log */
         return shpool_error(SHPOOL_ERR_LINK, "nvJitLink refused the options %s%s with result %d: "
-                            "is sm_%u known to CUDA %u.%u?", options[0],
-                            input->lto ? " -lto" : "", result, input->arch, jit->cuda / 1000,
-                            jit->cuda % 1000 / 10);
+                            "CUDA %u.%u does not know %s; put the nvJitLink of a later CUDA %u "
+                            "on LD_LIBRARY_PATH, or link for an older architecture", options[0],
+                            input->lto ? " -lto" : "", result, jit->cuda / 1000,
+                            jit->cuda % 1000 / 10, arch, jit->cuda / 1000);
     }
     return SHPOOL_OK;
 }

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "cache.h"
+#include "fat.h"
 #include "link.h"
 
 #include <stdlib.h>
@@ -31,11 +32,19 @@ static shpool_status check_arguments(const void *kernel, size_t kernel_bytes, co
     if (name == NULL) {
         return shpool_error(SHPOOL_ERR_INVALID, "allocator is NULL, a registered name is needed");
     }
-    if ((arch < 75) || (arch > 999)) {
+    if (((arch & SHPOOL_ARCH_NUMBER) < 75) || ((arch & SHPOOL_ARCH_NUMBER) > 999) ||
+        ((arch > SHPOOL_ARCH_NUMBER) && (arch >> 16 != 'a') && (arch >> 16 != 'f'))) {
         return shpool_error(SHPOOL_ERR_INVALID, "arch is %u, give the compute capability times 10, "
-                            "from 75 on: 90 for sm_90", arch);
+                            "from 75 on: 90 for sm_90, and 90 | SHPOOL_ARCH_LETTER('a') for sm_90a",
+                            arch);
     }
     return SHPOOL_OK;
+}
+
+static int suits(uint32_t code, uint32_t arch)
+{
+    return ((code & SHPOOL_ARCH_NUMBER) <= (arch & SHPOOL_ARCH_NUMBER)) &&
+           ((code <= SHPOOL_ARCH_NUMBER) || (arch > SHPOOL_ARCH_NUMBER));
 }
 
 /* Code of unknown architecture counts as the oldest. */
@@ -44,7 +53,7 @@ static const shpool_blob *choose_lto_ir(const shpool_allocator *allocator, uint3
     const shpool_blob *best = NULL;
 
     for (const shpool_blob *one = allocator->lto_ir; one != NULL; one = one->newer) {
-        if ((one->bytes > 0) && (one->arch <= arch) &&
+        if ((one->bytes > 0) && suits(one->arch, arch) &&
             ((best == NULL) || (one->arch > best->arch))) {
             best = one;
         }
@@ -55,15 +64,18 @@ static const shpool_blob *choose_lto_ir(const shpool_allocator *allocator, uint3
 static shpool_status no_lto_ir(const shpool_allocator *allocator, uint32_t arch)
 {
     const shpool_blob *lto_ir = allocator->lto_ir;
+    char oldest[SHPOOL_ARCH_BYTES];
+    char wanted[SHPOOL_ARCH_BYTES];
 
+    (void)shpool_arch_name(arch, wanted);
     if ((lto_ir == NULL) || (lto_ir->bytes == 0)) {
         return shpool_error(SHPOOL_ERR_UNSUPPORTED, "\"%s\" has no LTO-IR: this build was made "
                             "without nvcc, or the allocator cannot be linked at run time",
                             allocator->name);
     }
-    return shpool_error(SHPOOL_ERR_UNSUPPORTED, "the LTO-IR of \"%s\" is for sm_%u and newer, it "
-                        "cannot be linked for sm_%u: compile it with -arch=sm_%u", allocator->name,
-                        lto_ir->arch, arch, arch);
+    return shpool_error(SHPOOL_ERR_UNSUPPORTED, "the LTO-IR of \"%s\" is for %s and newer, it "
+                        "cannot be linked for %s: compile it with -arch=%s", allocator->name,
+                        shpool_arch_name(lto_ir->arch, oldest), wanted, wanted);
 }
 
 shpool_status shpool_link_choose(const shpool_allocator *allocator, uint32_t arch,
@@ -88,7 +100,6 @@ static shpool_digest make_key(const shpool_link_input *input)
 
     add_part(&sha, maker, sizeof(maker));
     add_part(&sha, &input->arch, sizeof(input->arch));
-    add_part(&sha, input->variant, strlen(input->variant));
     add_part(&sha, &input->cuda, sizeof(input->cuda));
     add_part(&sha, &input->lto, sizeof(input->lto));
     add_part(&sha, &input->table, sizeof(input->table));
@@ -223,7 +234,7 @@ shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const ch
                                shpool_link_origin *origin_p)
 {
     shpool_link_part part[3] = { { kernel, kernel_bytes, "kernel" } };
-    shpool_link_input input = { .part = part, .parts = 2, .arch = arch, .variant = "",
+    shpool_link_input input = { .part = part, .parts = 2, .arch = arch,
                                 .name = allocator, .lto = 1 };
     const shpool_blob *lto_ir;
     const shpool_blob *spill;
@@ -241,7 +252,10 @@ shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const ch
 
     status = check_arguments(kernel, kernel_bytes, allocator, arch);
     if (status == SHPOOL_OK) {
-        status = shpool_link_code(allocator, arch, &lto_ir, &spill);
+        if (arch <= SHPOOL_ARCH_NUMBER) {
+            input.arch |= SHPOOL_ARCH_LETTER(shpool_code_letter(kernel, kernel_bytes, arch));
+        }
+        status = shpool_link_code(allocator, input.arch, &lto_ir, &spill);
     }
     if (status != SHPOOL_OK) {
         return status;

@@ -19,8 +19,7 @@ typedef struct shpool_link_input {
     const shpool_link_part *part;
     size_t parts;
     const char *name; /* of the allocator */
-    uint32_t arch;
-    const char *variant; /* suffix of the architecture: "", or "a" for sm_90a */
+    uint32_t arch;    /* with its letter */
     uint32_t cuda;    /* version that made the allocator's device code; 0: not known */
     int lto;          /* some of it is used as LTO-IR */
     int table;        /* no kernel is compiled, only an allocator for function tables may be */
@@ -34,7 +33,8 @@ typedef enum shpool_link_origin {
 /* ---- link.c ---- */
 
 /*
- * Choose an allocator's device code for the newest architecture that is not newer than `arch`.
+ * Choose an allocator's device code for the newest architecture that is not newer than `arch`; code
+ * for a letter serves architectures with a letter, and before other code.
  * SHPOOL_ERR_UNSUPPORTED: it has none.
  */
 shpool_status shpool_link_choose(const shpool_allocator *allocator, uint32_t arch,

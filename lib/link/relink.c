@@ -15,7 +15,6 @@
 #include "link.h"
 #include "lib/lock.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -109,9 +108,10 @@ static size_t take_fat(row *rest, const unsigned char **fat_p)
 typedef struct row_facts {
     size_t count;
     int code; /* of any: SHPOOL_CODE_* */
+    char letter; /* of the code that the device uses: a kernel keeps what its author set */
 } row_facts;
 
-static row_facts look_at(row rest)
+static row_facts look_at(row rest, uint32_t arch)
 {
     row_facts facts = { .count = 0 };
     const unsigned char *fat;
@@ -120,6 +120,11 @@ static row_facts look_at(row rest)
     while ((bytes = take_fat(&rest, &fat)) != 0) {
         facts.count++;
         facts.code |= fat_code(fat, bytes);
+        if (facts.letter != 'a') {
+            const char letter = shpool_code_letter(fat, bytes, arch);
+
+            facts.letter = (letter != '\0') ? letter : facts.letter;
+        }
     }
     return facts;
 }
@@ -159,34 +164,16 @@ static void list_parts(row rest, const char *name, const shpool_blob *allocator,
     *parts_p = count;
 }
 
-/* Kernels with architecture-specific features are compiled for sm_90a, for example: tried
- * second. */
-static shpool_status link_variants(shpool_link_input *input, void **cubin_p, size_t *bytes_p)
-{
-    shpool_link_origin origin;
-    char detail[SHPOOL_ERROR_BYTES];
-    shpool_status status = shpool_link_parts(input, cubin_p, bytes_p, &origin);
-
-    if ((status != SHPOOL_ERR_LINK) || (input->arch < 90)) {
-        return status;
-    }
-    snprintf(detail, sizeof(detail), "%s", shpool_last_error());
-    input->variant = "a";
-    if (shpool_link_parts(input, cubin_p, bytes_p, &origin) == SHPOOL_OK) {
-        return SHPOOL_OK;
-    }
-    return shpool_error(status, "%s", detail);
-}
-
 /* Threads that open pools of one allocator at the same time link it once: later ones find it in
  * memory.  Messages wait, as with shpool_mutex_lock(): a receiver may relink, too. */
-static shpool_status link_once(shpool_link_input *input, void **cubin_p, size_t *bytes_p)
+static shpool_status link_once(const shpool_link_input *input, void **cubin_p, size_t *bytes_p)
 {
+    shpool_link_origin origin;
     shpool_status status;
 
     shpool_messages_hold();
     shpool_lock(SHPOOL_LOCK_JOIN);
-    status = link_variants(input, cubin_p, bytes_p);
+    status = shpool_link_parts(input, cubin_p, bytes_p, &origin);
     shpool_unlock(SHPOOL_LOCK_JOIN);
     shpool_messages_release();
     return status;
@@ -232,7 +219,7 @@ shpool_status shpool_relink(const void *row_start, size_t row_bytes, const shpoo
     const row all = { row_start, row_bytes };
     const shpool_allocator *allocator;
     const shpool_blob *blob = NULL;
-    shpool_link_input input = { .arch = arch, .variant = "" };
+    shpool_link_input input = { .arch = arch };
     shpool_link_part *part;
     row_facts facts;
     shpool_status status;
@@ -246,14 +233,15 @@ shpool_status shpool_relink(const void *row_start, size_t row_bytes, const shpoo
     }
     *cubin_p = NULL;
     *bytes_p = 0;
-    facts = look_at(all);
+    facts = look_at(all, arch);
     inlined = pool->binding == SHPOOL_BINDING_LINKED;
     status = check_image(pool, facts, inlined);
     if (status == SHPOOL_OK) {
         status = shpool_allocator_find(pool->name, &allocator);
     }
     if (status == SHPOOL_OK) {
-        status = shpool_link_choose(allocator, arch, &blob);
+        input.arch |= SHPOOL_ARCH_LETTER(facts.letter);
+        status = shpool_link_choose(allocator, input.arch, &blob);
     }
     if (status != SHPOOL_OK) {
         return status;

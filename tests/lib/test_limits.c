@@ -9,7 +9,13 @@ static const uint32_t threads[] = { 1, 31, 32, 33, 100, 256, 512, 1000, 1024 };
 UNIT_TEST(test_architectures_are_found_by_every_name)
 {
     static const char *const bad[] = { "", "sm_", "sm_70", "70", "8,6", "8.66", "sm_8.6", "86a",
-                                       "8.", ".86", "99999999999", "hopper" };
+                                       "8.", ".86", "99999999999", "hopper", "a", "sm_a", "90f",
+                                       "sm_90A", "sm_90aa", "sm_100b", "sm_75f", "9.0.a" };
+    static const struct { const char *name; uint32_t number; char letter; } lettered[] = {
+        { "sm_90a", 90, 'a' },   { "90a", 90, 'a' },      { "9.0a", 90, 'a' },
+        { "sm_100a", 100, 'a' }, { "sm_100f", 100, 'f' }, { "10.3f", 103, 'f' },
+        { "sm_110a", 110, 'a' }, { "sm_120f", 120, 'f' }, { "121a", 121, 'a' },
+    };
     shpool_arch arch;
     shpool_arch found;
     char name[32];
@@ -32,11 +38,19 @@ UNIT_TEST(test_architectures_are_found_by_every_name)
     assert_true(count >= 10);
     assert_int_equal(shpool_arch_get(count, &arch), SHPOOL_ERR_NOT_FOUND);
     assert_true(is_zeroed(&arch, sizeof(arch)));
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(lettered); i++) {
+        assert_int_equal(shpool_arch_find(lettered[i].name, &arch), SHPOOL_OK);
+        assert_int_equal(arch.arch, lettered[i].number | SHPOOL_ARCH_LETTER(lettered[i].letter));
+        snprintf(name, sizeof(name), "%u", lettered[i].number);
+        assert_int_equal(shpool_arch_find(name, &found), SHPOOL_OK);
+        assert_int_equal(arch.shared_block, found.shared_block); /* the same limits */
+    }
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(bad); i++) {
         memset(&arch, 0xff, sizeof(arch));
         assert_int_equal(shpool_arch_find(bad[i], &arch), SHPOOL_ERR_NOT_FOUND);
         assert_true(is_zeroed(&arch, sizeof(arch)));
         assert_detail("sm_75, sm_80");
+        assert_detail("letters: a from sm_90 on");
     }
     assert_int_equal(shpool_arch_find(NULL, &arch), SHPOOL_ERR_INVALID);
     assert_int_equal(shpool_arch_find("86", NULL), SHPOOL_ERR_INVALID);

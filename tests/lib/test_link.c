@@ -38,6 +38,7 @@ UNIT_TEST(test_bad_arguments)
     link_fails(garbage, 1, NULL, 90, SHPOOL_ERR_INVALID);
     link_fails(garbage, 1, "l_with", 0, SHPOOL_ERR_INVALID);
     link_fails(garbage, 1, "l_with", 70, SHPOOL_ERR_INVALID);
+    link_fails(garbage, 1, "l_with", 90 | SHPOOL_ARCH_LETTER('b'), SHPOOL_ERR_INVALID);
     assert_detail("from 75 on");
     link_fails(garbage, 1, "l_wit", 90, SHPOOL_ERR_NOT_FOUND);
     assert_detail("did you mean");
@@ -75,8 +76,10 @@ UNIT_TEST(test_newer_lto_ir_is_for_newer_gpus)
 /* Another linker gets the same LTO-IR as shpool_link(). */
 UNIT_TEST(test_lto_ir_is_that_for_the_architecture)
 {
+    static const shpool_blob for_90a = { (const unsigned char *)garbage, sizeof(garbage), 13000,
+                                         90 | SHPOOL_ARCH_LETTER('a'), NULL };
     static const shpool_blob for_90 = { (const unsigned char *)garbage, sizeof(garbage), 13000, 90,
-                                        NULL };
+                                        &for_90a };
     static const shpool_blob for_75 = { (const unsigned char *)garbage, sizeof(garbage), 13000, 75,
                                         &for_90 };
     static shpool_allocator one;
@@ -92,6 +95,12 @@ UNIT_TEST(test_lto_ir_is_that_for_the_architecture)
     assert_int_equal(shpool_link_code("l_two:spill=arena", 90, &found, &arena), SHPOOL_OK);
     assert_ptr_equal(found, &for_90);
     assert_true((spill == NULL) ? (arena == NULL) : (spill != arena));
+    /* LTO-IR for a letter is for kernels with any letter, from its architecture on */
+    assert_int_equal(shpool_link_code("l_two", 100, &found, &spill), SHPOOL_OK);
+    assert_ptr_equal(found, &for_90);
+    assert_int_equal(shpool_link_code("l_two", 100 | SHPOOL_ARCH_LETTER('f'), &found, &spill),
+                     SHPOOL_OK);
+    assert_ptr_equal(found, &for_90a);
 
     assert_int_equal(shpool_link_code("l_without", 90, &found, &spill), SHPOOL_ERR_UNSUPPORTED);
     assert_null(found);

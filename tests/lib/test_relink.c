@@ -154,6 +154,36 @@ UNIT_TEST_WITH(test_table, set_up, NULL)
     assert_int_equal(fake.links, 2); /* the third came from memory */
 }
 
+/* The flags of the first entry of the first fat binary, for an architecture. */
+static void put_flags(made_row *row, uint32_t arch, uint64_t flags)
+{
+    shpool_fat_entry entry;
+    unsigned char *at = row->data + sizeof(shpool_fat_header);
+
+    memcpy(&entry, at, sizeof(entry));
+    entry.arch = arch;
+    entry.flags = flags;
+    memcpy(at, &entry, sizeof(entry));
+}
+
+/* Kernels are joined for the letter of their own code, if the device uses that code. */
+UNIT_TEST_WITH(test_letters, set_up, NULL)
+{
+    static const struct { uint32_t arch; uint64_t flags; const char *given; } known[] = {
+        { 90, 0x100000, "-arch=sm_90a -" },  { 100, 0x100000, "-arch=sm_90 -" },
+        { 100, 0x200000, "-arch=sm_90 -" },  { 90, 0, "-arch=sm_90 -" },
+        { 90, 0x200000, "-arch=sm_90f -" },
+    };
+    made_row row = row_of(KIND_CODE);
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(known); i++) {
+        put_flags(&row, known[i].arch, known[i].flags);
+        shpool_memory_clear();
+        assert_int_equal(relink(&row, "r_plain"), SHPOOL_OK);
+        assert_memory_equal(fake.given, known[i].given, strlen(known[i].given));
+    }
+}
+
 /* Registers are limited where no kernel is compiled; LTO-IR is taken only if there is nothing
  * else. */
 UNIT_TEST_WITH(test_options, set_up, NULL)

@@ -121,12 +121,14 @@ static void print_code(const shpool_allocator *allocator)
 {
     static const char *const words[] = { "nothing", "LTO-IR", "no LTO-IR, but PTX or machine code",
                                          "LTO-IR, and PTX or machine code" };
+    char arch[SHPOOL_ARCH_BYTES];
     char made[32];
 
     printf("linkable     %s\n", (allocator->lto_ir == NULL) ? "no" :
            holds_lto_ir(allocator) ? "yes, at run time" : "yes, at run time; called, not inlined");
     for (const shpool_blob *one = allocator->lto_ir; one != NULL; one = one->newer) {
-        printf("  %zu bytes for sm_%u and newer%s, made by %s: %s\n", one->bytes, one->arch,
+        printf("  %zu bytes for %s and newer%s, made by %s: %s\n", one->bytes,
+               shpool_arch_name(one->arch, arch),
                (one->arch == 0) ? " (not stamped)" : "", cuda_text(one->cuda, made, sizeof(made)),
                words[shpool_blob_code(one)]);
     }

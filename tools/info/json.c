@@ -29,6 +29,17 @@ static int end_document(tool_json *json)
     return EXIT_OK; /* tool_leave() looks whether it was written */
 }
 
+/* The number, and the letter of sm_90a. */
+static void put_arch(tool_json *json, uint32_t arch)
+{
+    const char letter[2] = { (char)(arch >> 16), '\0' };
+
+    tool_json_integer(json, "arch", arch & SHPOOL_ARCH_NUMBER);
+    if (letter[0] != '\0') {
+        tool_json_text(json, "letter", letter);
+    }
+}
+
 static void put_allocator(tool_json *json, const shpool_allocator *allocator)
 {
     TEXT(json, allocator, name);
@@ -48,7 +59,7 @@ static void put_allocator(tool_json *json, const shpool_allocator *allocator)
         tool_json_open(json, NULL, '{');
         INTEGER(json, one, bytes);
         INTEGER(json, one, cuda);
-        INTEGER(json, one, arch);
+        put_arch(json, one->arch);
         tool_json_close(json);
     }
     tool_json_close(json);
@@ -257,7 +268,7 @@ int json_overhead(const info_geometry *geometry, const shpool_allocator *only)
     info_tally tally = { 0, 0 };
 
     INTEGER(&json, &geometry->want, block_threads);
-    INTEGER(&json, &geometry->arch, arch);
+    put_arch(&json, geometry->arch.arch);
     tool_json_open(&json, "allocators", '[');
     for (size_t i = 0; i < shpool_allocator_count(); i++) {
         const shpool_allocator *allocator = shpool_allocator_get(i);
@@ -276,7 +287,7 @@ int json_link(const info_link *result, uint32_t arch)
     tool_json json = begin_document();
 
     TEXT(&json, result, allocator);
-    tool_json_integer(&json, "arch", arch);
+    put_arch(&json, arch);
     INTEGER(&json, result, bytes);
     tool_json_open(&json, "ms", '{');
     for (unsigned i = 0; i < INFO_LINK_WAYS; i++) {

@@ -169,10 +169,11 @@ static shpool_status link_all_ways(const void *kernel, size_t bytes, const reque
 static void print_result(const info_link *result, const request *asked)
 {
     static const char *const ways[INFO_LINK_WAYS] = { "nvJitLink", "memory", "SHPOOL_CACHE_DIR" };
+    char arch[SHPOOL_ARCH_BYTES];
 
-    tool_print("%s with %s for sm_%u: %zu bytes%s%s\n", asked->kernel, result->allocator,
-               asked->arch.arch, result->bytes, (asked->output != NULL) ? " in " : "",
-               (asked->output != NULL) ? asked->output : "");
+    tool_print("%s with %s for %s: %zu bytes%s%s\n", asked->kernel, result->allocator,
+               shpool_arch_name(asked->arch.arch, arch), result->bytes,
+               (asked->output != NULL) ? " in " : "", (asked->output != NULL) ? asked->output : "");
     for (unsigned i = 0; i < INFO_LINK_WAYS; i++) {
         if (result->ms[i] > 0) {
             printf("  %-18s %9.3f ms\n", ways[i], result->ms[i]);

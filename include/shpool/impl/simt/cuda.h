@@ -16,7 +16,23 @@
 #define SIMT_ROLLED      _Pragma("unroll 1")
 #define SIMT_UNROLLED    _Pragma("unroll")
 #define SIMT_LIKELY(_x)  __builtin_expect((_x) != 0, 1)
+/* Slow paths are calls, but not in code for an architecture with a letter: only such code may have
+ * setmaxnreg, and ptxas fails on kernels with that and calls (C7600), or does not end.
+ * -DSHPOOL_CALLS=1 keeps the calls: kernels without setmaxnreg then need fewer registers. */
+#if !defined(SHPOOL_CALLS)
+#if !defined(SHPOOL_TABLE_MODULE) && \
+    (defined(__CUDA_ARCH_SPECIFIC__) || defined(__CUDA_ARCH_FAMILY_SPECIFIC__) || \
+     defined(__CUDA_ARCH_FEAT_SM90_ALL))
+#define SHPOOL_CALLS 0
+#else
+#define SHPOOL_CALLS 1
+#endif
+#endif
+#if SHPOOL_CALLS
 #define SIMT_FN_NOINLINE static __device__ __noinline__
+#else
+#define SIMT_FN_NOINLINE SIMT_FN
+#endif
 #define SIMT_HD          static __host__ __device__ __forceinline__
 #define SIMT_TABLE(_type, _name, _count) static __device__ const _type _name[_count]
 
