@@ -20,6 +20,7 @@ shpool_HEADERS += \
 	include/shpool/shpool.h \
 	include/shpool/shpool.hpp \
 	include/shpool/simt.h \
+	include/shpool/stage.cuh \
 	include/shpool/trace.h \
 	include/shpool/types.h \
 	include/shpool/wait.h

@@ -142,6 +142,8 @@
  *                              previous one, which has this parity, has ended; acquire.  Returns 0
  *                              if the mbarrier is two phases further on.
  *   simt_mbar_wait(a, parity)  waits until simt_mbar_test() would be nonzero; acquire
+ *   simt_mbar_wait_briefly(a, parity)   simt_mbar_test() that waits for about a microsecond before
+ *                              it returns 0 (SIMT_HAS_BULK)
  *   simt_mbar_inval(a)         required before the 8 bytes are used for anything else
  *
  * Copies by the copy engine (SIMT_HAS_BULK: sm_90 and newer): multiples of 16 bytes, at most
@@ -157,6 +159,8 @@
  *   simt_fence_async()         this thread's earlier accesses to either memory, and those that a
  *                              barrier or an acquire has ordered before, happen before the copies
  *                              that are started after it
+ *   simt_fence_async_shared()  the same for shared memory only.  The fence for both also waits until
+ *                              the thread's accesses to global memory are visible on the whole GPU
  * cp.async, 16 bytes each (SIMT_HAS_MBARRIER), with groups of their own:
  *   simt_copy16_async(a, global)   simt_copy16_commit()   simt_copy16_wait(n)   n a constant
  * An architecture that lacks a function does not declare it.  On the executor the schedule decides

@@ -40,6 +40,7 @@ shpool_cmocka_tests += \
 	tests/pools/test_scan \
 	tests/pools/test_simt_pool \
 	tests/pools/test_spill \
+	tests/pools/test_stage \
 	tests/pools/test_stray \
 	tests/pools/test_stray_calls \
 	tests/pools/test_trace \

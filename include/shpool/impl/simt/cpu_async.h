@@ -36,6 +36,10 @@ SIMT_API void simt_engine_copy_wait(simt_copy_kind kind, uint32_t most, int read
     simt_engine_mbar_arrive((_a), (_bytes), __FILE__, __LINE__)
 #define simt_mbar_test(_a, _parity)   simt_engine_mbar_test((_a), (_parity), __FILE__, __LINE__)
 #define simt_mbar_wait(_a, _parity)   simt_engine_mbar_wait((_a), (_parity), __FILE__, __LINE__)
+#define simt_mbar_wait_briefly(_a, _parity) \
+    (simt_mbar_test((_a), (_parity)) || \
+     (simt_wait_briefly((_a), simt_atomic_load((_a), SIMT_RELAXED)), \
+      simt_mbar_test((_a), (_parity))))
 
 #define simt_copy_async(_to, _from, _bytes, _mbar) \
     simt_engine_copy(SIMT_COPY_IN, (_to), (_from), (_bytes), (_mbar), __FILE__, __LINE__)
@@ -49,6 +53,7 @@ SIMT_API void simt_engine_copy_wait(simt_copy_kind kind, uint32_t most, int read
 #define simt_copy16_commit()          simt_engine_copy_commit(SIMT_COPY_16)
 #define simt_copy16_wait(_n)          simt_engine_copy_wait(SIMT_COPY_16, (_n), 0)
 #define simt_fence_async()            simt_engine_fence_async()
+#define simt_fence_async_shared()     simt_engine_fence_async()
 
 #ifdef __cplusplus
 }

@@ -83,7 +83,20 @@ SIMT_FN void simt_mbar_arrive_expect(simt_addr a, uint32_t bytes)
     asm volatile("{ .reg .b64 s; mbarrier.arrive.expect_tx.shared::cta.b64 s, [%0], %1; }"
                  : : "r"(a), "r"(bytes) : "memory");
 }
+SIMT_FN int simt_mbar_wait_briefly(simt_addr a, uint32_t parity)
+{
+    uint32_t done;
+
+    asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2, 1000; "
+                 "selp.u32 %0, 1, 0, p; }"
+                 : "=r"(done) : "r"(a), "r"(parity) : "memory");
+    return (int)done;
+}
 SIMT_FN void simt_fence_async(void) { asm volatile("fence.proxy.async;" : : : "memory"); }
+SIMT_FN void simt_fence_async_shared(void)
+{
+    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
+}
 SIMT_FN void simt_copy_async(simt_addr to, const void *from, uint32_t bytes, simt_addr mbar)
 {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* stage.cuh on the executor: producers whose stages have several sizes and alignments, consumers
+ * that release them in another order, and a pool that holds a few of them.  The executor reports a
+ * copy into memory that somebody still reads, or that nobody has waited for; the pool must be empty
+ * in the end. */
+#include "scene.h"
+
+#include <shpool/stage.cuh>
+
+#define SLOTS  4u
+#define STAGES 24u
+#define WORDS  32u  /* at most, of a stage */
+#define LATE   100000u
+
+static uint32_t source[STAGES + WORDS] __attribute__((aligned(16)));
+static uint32_t warps;      /* producers are warps, not threads */
+static uint32_t producers;
+static uint32_t equal;      /* all stages have the same size */
+
+static void *table_of(uint32_t producer)
+{
+    return simt_from_shared(simt_dynamic_base() + ((t.pool.shared_bytes + 15u) & ~15u) +
+                            SHPOOL_STAGES_BYTES(SLOTS) * producer);
+}
+
+static void prepare(void)
+{
+    for (uint32_t i = 0; i < STAGES + WORDS; i++) {
+        source[i] = 0x51000000u + i;
+    }
+    t.launch.dynamic_bytes += 16u + SHPOOL_STAGES_BYTES(SLOTS) * 2u;
+    t.launch.engine = (t.seed % 16u == 7u) ? SIMT_THREADS : SIMT_FIBERS;
+}
+
+static uint32_t bytes_of(uint32_t producer, uint32_t k)
+{
+    uint32_t random = 77u * producer + 13u * k + t.seed;
+
+    return equal ? 64u : 16u + 16u * (heap_random(&random) % (WORDS / 4u));
+}
+
+static uint32_t alignment_of(uint32_t k)
+{
+    return (equal || (k % 3u == 0)) ? 32u : 16u;
+}
+
+/* Every fifth stage is filled by a thread. */
+static void fill(shpool_stage stage, uint32_t producer, uint32_t k)
+{
+    const uint32_t bytes = bytes_of(producer, k);
+
+    if (k % 5u != 4u) {
+        shpool_stage_copy(stage, source + (k & ~3u), bytes);
+        return;
+    }
+    for (uint32_t i = 0; i < bytes / 4u; i++) {
+        simt_store32(stage.data + 4u * i, source[(k & ~3u) + i]);
+    }
+    simt_mbar_arrive(stage.full);
+}
+
+static void produce(shpool_heap heap, uint32_t producer)
+{
+    shpool_producer p = shpool_producer_init(heap, table_of(producer), SLOTS);
+
+    for (uint32_t k = 0; k < STAGES; k++) {
+        const uint32_t bytes = bytes_of(producer, k);
+        shpool_stage   stage = warps
+                                   ? shpool_stage_malloc_warp(&p, alignment_of(k), bytes, LATE)
+                                   : shpool_stage_malloc(&p, alignment_of(k), bytes, LATE);
+
+        EXPECT(stage.data != 0);
+        EXPECT(stage.data % alignment_of(k) == 0);
+        if ((stage.data != 0) && (!warps || (simt_lane() == 0))) {
+            fill(stage, producer, k);
+        }
+    }
+    if (warps) {
+        shpool_producer_fini_warp(&p);
+    } else {
+        shpool_producer_fini(&p);
+    }
+}
+
+static void look(shpool_stage stage, uint32_t producer, uint32_t k)
+{
+    const uint32_t last = bytes_of(producer, k) - 4u;
+
+    EXPECT(simt_load32(stage.data) == source[k & ~3u]);
+    EXPECT(simt_load32(stage.data + last) == source[(k & ~3u) + last / 4u]);
+}
+
+/* Odd threads keep a stage until they have read the next one. */
+static void consume(uint32_t producer)
+{
+    shpool_stages stages = shpool_stages_of(table_of(producer), SLOTS);
+    shpool_stage  kept   = {0, 0};
+
+    for (uint32_t k = 0; k < STAGES; k++) {
+        shpool_stage stage = shpool_stage_wait(&stages);
+
+        look(stage, producer, k);
+        if ((simt_thread_rank() & 1u) && (k % 2u == 0)) {
+            kept = stage;
+            continue;
+        }
+        shpool_stage_release(stage);
+        if (kept.full != 0) {
+            look(kept, producer, k - 1u);
+            shpool_stage_release(kept);
+            kept.full = 0;
+        }
+    }
+}
+
+static void pipeline(shpool_heap heap)
+{
+    const uint32_t unit = warps ? simt_warp() : simt_thread_rank();
+    const uint32_t each = warps ? SIMT_WARP : 1u; /* threads of a producer */
+    const uint32_t rest = simt_block_threads() - producers * each; /* consumers */
+    const uint32_t mine = (unit < producers) ? unit : (simt_thread_rank() / 2u) % producers;
+
+    if (simt_thread_rank() == 0) {
+        for (uint32_t i = 0; i < producers; i++) {
+            uint32_t readers = 0;
+
+            for (uint32_t r = simt_block_threads() - rest; r < simt_block_threads(); r++) {
+                readers += (r / 2u) % producers == i;
+            }
+            shpool_stages_init(table_of(i), SLOTS, readers);
+        }
+    }
+    simt_barrier();
+    if (unit < producers) {
+        produce(heap, mine);
+    } else {
+        consume(mine);
+    }
+}
+
+static void few_mallocs(void)
+{
+    if (equal && (t.report.mallocs != 0)) { /* memory passes from stage to stage */
+        assert_true(t.report.mallocs <= SLOTS + t.launch.block[0]); /* the trial makes some, too */
+    }
+}
+
+/* Not arena, which frees in reverse order only. */
+static int feeds(const shpool_allocator *allocator)
+{
+    return has_pool(allocator) && ((allocator->caps & SHPOOL_CAP_MARK) == 0);
+}
+
+static int feeds_several(const shpool_allocator *allocator)
+{
+    return feeds(allocator) && shares(allocator);
+}
+
+#define PIPELINE(_name, _warps, _producers, _equal, ...) \
+    static void _name##_prepare(void) \
+    { \
+        warps     = (_warps); \
+        producers = (_producers); \
+        equal     = (_equal); \
+        prepare(); \
+    } \
+    SCENE(_name, pipeline, .takes = (_producers == 1) ? feeds : feeds_several, .tune = _name##_prepare, .expect = few_mallocs, .alignments = { 32 }, \
+          .each = 352u * (1u + (_producers)), .share = ALL, .periods = 4, __VA_ARGS__)
+
+PIPELINE(test_a_thread_feeds, 0, 1, 0, .threads = { 3, 9 }, .seeds = 24)
+PIPELINE(test_equal_stages_do_without_the_allocator, 0, 1, 1, .threads = { 4 }, .seeds = 8,
+         .options = { ":stats=1" })
+PIPELINE(test_a_warp_feeds, 1, 1, 0, .threads = { 35 }, .seeds = 8)
+PIPELINE(test_two_threads_feed, 0, 2, 0, .threads = { 6 }, .seeds = 16)
+PIPELINE(test_two_warps_feed, 1, 2, 0, .threads = { 68 }, .seeds = 4)
+
+/* ---- every schedule ---- */
+
+#define BYTES 80u /* both stages do not fit */
+
+static void short_pipeline(shpool_heap heap)
+{
+    if (simt_thread_rank() == 0) {
+        shpool_stages_init(table_of(0), 2, 1);
+    }
+    simt_barrier();
+    if (simt_thread_rank() == 0) {
+        shpool_producer p = shpool_producer_init(heap, table_of(0), 2);
+
+        for (uint32_t k = 0; k < 2u; k++) {
+            shpool_stage stage = shpool_stage_malloc(&p, 16, BYTES + 16u * k * t.number, LATE);
+
+            EXPECT(stage.data != 0);
+            shpool_stage_copy(stage, source + 4u * k, BYTES);
+        }
+        shpool_producer_fini(&p);
+    } else {
+        shpool_stages stages = shpool_stages_of(table_of(0), 2);
+
+        for (uint32_t k = 0; k < 2u; k++) {
+            shpool_stage stage = shpool_stage_wait(&stages);
+
+            EXPECT(simt_load32(stage.data + BYTES - 4u) == source[4u * k + BYTES / 4u - 1u]);
+            shpool_stage_release(stage);
+        }
+    }
+}
+
+static void explore(uint32_t number)
+{
+    const scene s = { .body = short_pipeline, .only = "bitmap", .threads = { 2 }, .number = number,
+                      .each = 16u * 11u, .tune = prepare };
+
+    explore_scene(&s, 2u + (heap_long() != 0));
+}
+
+UNIT_TEST(test_memory_passes_on) { explore(0); }
+UNIT_TEST(test_memory_is_freed_and_requested_again) { explore(6); }
