@@ -159,8 +159,8 @@
  *   simt_fence_async()         this thread's earlier accesses to either memory, and those that a
  *                              barrier or an acquire has ordered before, happen before the copies
  *                              that are started after it
- *   simt_fence_async_shared()  the same for shared memory only.  The fence for both also waits until
- *                              the thread's accesses to global memory are visible on the whole GPU
+ *   simt_fence_async_shared()  the same for shared memory only; the fence for both also waits until
+ *                              the whole GPU sees the thread's accesses to global memory
  * cp.async, 16 bytes each (SIMT_HAS_MBARRIER), with groups of their own:
  *   simt_copy16_async(a, global)   simt_copy16_commit()   simt_copy16_wait(n)   n a constant
  * An architecture that lacks a function does not declare it.  On the executor the schedule decides

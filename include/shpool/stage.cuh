@@ -3,9 +3,9 @@
  * @file shpool/stage.cuh
  * Stages: shared memory that a producer fills by asynchronous copies and consumers read.
  *
- * A stage is an allocation and a pair of mbarriers.  The producer, a thread or a warp, allocates it,
- * starts a copy into it, and goes on.  Consumers wait for it, read it, and release it.  When the
- * last of them has, its memory belongs to the producer again, which uses it for a later stage or
+ * A stage is an allocation and a pair of mbarriers.  The producer, a thread or a warp, allocates
+ * it, starts a copy into it, and continues.  Consumers wait for it, read it, and release it.  After
+ * the last release its memory belongs to the producer again, which uses it for a later stage or
  * frees it:
  *
  *     extern __shared__ __align__(16) unsigned char smem[];
@@ -394,7 +394,8 @@ SIMT_FN void shpool_producer_fini_as(shpool_producer *p, uint32_t lanes)
     }
 }
 
-/** Wait until all stages have been released, and free their memory.  Scope: the producer's thread. */
+/** Wait until all stages have been released, and free their memory.  Scope: the producer's
+ *  thread. */
 SIMT_FN void shpool_producer_fini(shpool_producer *p)
 {
     shpool_producer_fini_as(p, 0);

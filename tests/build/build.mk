@@ -20,6 +20,7 @@ shpool_test_scripts += \
 	tests/build/relink.sh \
 	tests/build/reload.sh \
 	tests/build/sass.sh \
+	tests/build/setmaxnreg.sh \
 	tests/build/snippets.sh \
 	tests/build/style.sh \
 	tests/build/symbols.sh \
@@ -27,7 +28,7 @@ shpool_test_scripts += \
 EXTRA_DIST += tests/build/abi.c tests/build/checks.sh tests/build/doc_blocks.awk \
 	tests/build/doc_snippets.cu tests/build/load_rounds.c tests/build/nvrtc_headers.c \
 	tests/build/prose.words tests/build/prototypes.awk \
-	tests/build/relink.cu tests/build/symbols.txt
+	tests/build/relink.cu tests/build/setmaxnreg.cu tests/build/symbols.txt
 if HAVE_CMOCKA
 shpool_cmocka_tests += tests/build/test_doc_snippets
 endif

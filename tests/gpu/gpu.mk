@@ -53,6 +53,7 @@ EXTRA_DIST += \
 	tests/gpu/share.cu \
 	tests/gpu/soak.cu \
 	tests/gpu/spill.cu \
+	tests/gpu/stage.cu \
 	tests/gpu/trace.cu \
 	tests/gpu/trace_inline.cu \
 	tests/gpu/trace_linked.cu \
@@ -77,6 +78,7 @@ shpool_gpu_tests = \
 	tests/gpu/share \
 	tests/gpu/soak \
 	tests/gpu/spill \
+	tests/gpu/stage \
 	tests/gpu/trace
 if HAVE_LTO_IR
 shpool_gpu_tests += tests/gpu/launch

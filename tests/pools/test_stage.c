@@ -164,7 +164,8 @@ static int feeds_several(const shpool_allocator *allocator)
         equal     = (_equal); \
         prepare(); \
     } \
-    SCENE(_name, pipeline, .takes = (_producers == 1) ? feeds : feeds_several, .tune = _name##_prepare, .expect = few_mallocs, .alignments = { 32 }, \
+    SCENE(_name, pipeline, .takes = ((_producers) == 1) ? feeds : feeds_several, \
+          .tune = _name##_prepare, .expect = few_mallocs, .alignments = { 32 }, \
           .each = 352u * (1u + (_producers)), .share = ALL, .periods = 4, __VA_ARGS__)
 
 PIPELINE(test_a_thread_feeds, 0, 1, 0, .threads = { 3, 9 }, .seeds = 24)

@@ -1,0 +1,91 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-3-Clause
+# Kernels with setmaxnreg: with each allocator inlined, for sm_90a and sm_100a, ptxas keeps it and
+# ends soon; a link at run time keeps it, too.  Through the function table it is ignored, as
+# doc/PERSISTENT.md says.  No GPU needed.
+#
+#   NVCC          [nvcc]
+#   allocators    of this build [all]
+#   top_srcdir    source folder [the one above this script's]
+#   top_builddir  build folder [.]: its shpool-info links
+#
+# Exit: 0; 1; 77: no nvcc, or one that does not know sm_100a.
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+src=$(cd "${top_srcdir:-$here/../..}" && pwd)
+build=$(cd "${top_builddir:-.}" && pwd)
+NVCC=${NVCC-nvcc} # empty: built without CUDA
+for arch in 90a 100a; do
+    # NVCC may hold options
+    # shellcheck disable=SC2086
+    [ -n "$NVCC" ] && $NVCC -dryrun -cubin -arch=sm_$arch x.cu >/dev/null 2>&1 || {
+        echo "skipped: no nvcc that compiles for sm_$arch ($NVCC)"
+        exit 77
+    }
+done
+# shellcheck source=tests/build/checks.sh
+. "$src/tests/build/checks.sh"
+: "${allocators:=$(sed -n 's/^\([a-z][a-z_]*\).*/\1/p' "$src/allocators/list")}"
+mkdir -p "$work/include/shpool"
+ln -s "$src/allocators" "$work/include/shpool/allocators"
+include="-I$work/include -I$src/include -I$src"
+
+# What ptxas says is in NAME.ARCH.log.  The limits are far above what is needed: 7 s, 0.2 GiB.
+compile() { # ARCH NAME FLAGS...
+    base=$work/$2.$1
+    arch=$1
+    shift 2
+    (
+        ulimit -v 8000000 # nvcc's processes reserve more than they use
+        # shellcheck disable=SC2086
+        timeout 60 $NVCC -std=c++17 -arch="sm_$arch" -Xptxas -v $include -cubin "$@" \
+            "$src/tests/build/setmaxnreg.cu" -o "$base.cubin"
+    ) >"$base.log" 2>&1 || echo "status $?" >>"$base.log"
+}
+for arch in 90a 100a; do
+    (
+        for name in $allocators; do
+            compile $arch "$name" -DSHPOOL_INLINE="$name"
+        done
+        compile $arch table -rdc=true
+    ) &
+done
+wait
+
+keeps() { # NAME.ARCH: compiled, with the registers that the launch bounds allow
+    grep -q 'Used 168 registers' "$work/$1.log" &&
+        ! grep -q '(C7[0-9]*)\|^status' "$work/$1.log" || {
+        cat "$work/$1.log"
+        return 1
+    }
+}
+for arch in 90a 100a; do
+    for name in $allocators; do
+        check "sm_$arch: $name, inlined, keeps setmaxnreg" keeps "$name.$arch"
+    done
+    check "sm_$arch: through the table it is ignored" grep -q "'setmaxnreg' ignored" \
+        "$work/table.$arch.log"
+done
+
+# ---- linked ----
+
+# The kernel's registers in .nv.info: attribute 0x2f, 8 bytes, its symbol, and 168.
+link() { # NAME ARCH
+    timeout 60 "$build/shpool-info" link "$work/k.$2" --arch "sm_$2" --allocator "$1" \
+        -o "$work/k.cubin" &&
+        od -An -v -tx1 "$work/k.cubin" | tr -d '\n ' | grep -q '042f0800........a8000000'
+}
+for arch in 90a 100a; do
+    # shellcheck disable=SC2086
+    $NVCC -std=c++17 -arch=sm_$arch -rdc=true -dlto -ltoir -DSHPOOL_LINKED $include \
+        "$src/tests/build/setmaxnreg.cu" -o "$work/k.$arch"
+    if ! "$build/shpool-info" link "$work/k.$arch" --arch sm_$arch >"$work/out" 2>&1 &&
+        grep -q 'no libnvJitLink was found\|no LTO-IR' "$work/out"; then
+        echo "not linked: $(cat "$work/out")"
+        continue
+    fi
+    for name in $allocators; do
+        check "sm_$arch: $name, linked, keeps setmaxnreg" link "$name" $arch
+    done
+done
+exit $failed

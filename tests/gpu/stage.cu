@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * stage.cuh on the GPU.
+ *
+ * check   Two producer warps feed two consumer warps each, with stages of many sizes; consumers
+ *         compare every word with what was copied, and keep every second stage for a while.
+ * cycles  One producer thread feeds four consumer warps with tiles of one size: by hand-written
+ *         code for a ring of tiles, and by stages in a pool that holds as many tiles.  Printed:
+ *         cycles a stage of both.
+ *
+ *   stage [--limit R]     R: cycles of stages divided by those of the ring that are too many [2]
+ *
+ * Exit code 0: all passed, 1: something failed, 77: no device of sm_90 or newer.
+ */
+#include <shpool/shpool.cuh>
+#include <shpool/stage.cuh>
+
+#include <cstring>
+
+#include "check.h"
+
+namespace
+{
+
+constexpr unsigned SLOTS        = 8;
+constexpr unsigned CONSUMERS    = 4; /* warps */
+constexpr unsigned STAGES       = 2000;
+constexpr unsigned SOURCE_WORDS = 1u << 18;
+constexpr unsigned LATE         = 1000000;
+
+__global__ void fill(unsigned *source)
+{
+    for (unsigned i = blockIdx.x * blockDim.x + threadIdx.x; i < SOURCE_WORDS;
+         i += gridDim.x * blockDim.x) {
+        source[i] = i;
+    }
+}
+
+#if SIMT_HAS_BULK
+
+__device__ unsigned hash(unsigned v)
+{
+    v ^= v >> 15;
+    v *= 0x2c1b3c6du;
+    v ^= v >> 12;
+    return v * 0x297a2d39u ^ (v >> 15);
+}
+
+/* Stage k of a producer: its bytes, and where in the source it begins, in words. */
+__device__ unsigned bytes_of(unsigned producer, unsigned k)
+{
+    return 16u + 16u * (hash(4u * k + producer) % 700u);
+}
+
+__device__ unsigned from_of(unsigned producer, unsigned k)
+{
+    return 4u * (hash(4u * k + 2u + producer) % (SOURCE_WORDS / 4u - 2800u));
+}
+
+__device__ void check_produce(shpool_heap heap, const void *table, const unsigned *source,
+                              unsigned producer, unsigned long long *wrong)
+{
+    shpool_producer p = shpool_producer_init(heap, table, SLOTS);
+
+    for (unsigned k = 0; k < STAGES; k++) {
+        const unsigned     alignment = 16u << (k % 4u);
+        const shpool_stage stage = shpool_stage_malloc_warp(&p, alignment, bytes_of(producer, k),
+                                                            LATE);
+
+        if ((stage.data == 0) || (stage.data % alignment != 0)) {
+            atomicAdd(wrong, 1ull << 32);
+            __trap();
+        }
+        if (simt_lane() == k % 32u) {
+            shpool_stage_copy(stage, source + from_of(producer, k), bytes_of(producer, k));
+        }
+    }
+    shpool_producer_fini_warp(&p);
+}
+
+__device__ void check_stage(shpool_stage stage, unsigned producer, unsigned k,
+                            unsigned long long *wrong)
+{
+    for (unsigned i = simt_lane(); i < bytes_of(producer, k) / 4u; i += 32u) {
+        if (simt_load32(stage.data + 4u * i) != from_of(producer, k) + i) {
+            atomicAdd(wrong, 1ull);
+        }
+    }
+}
+
+__device__ void check_consume(const void *table, unsigned producer, unsigned long long *wrong)
+{
+    shpool_stages stages = shpool_stages_of(table, SLOTS);
+    shpool_stage  kept   = {0, 0};
+
+    for (unsigned k = 0; k < STAGES; k++) {
+        const shpool_stage stage = shpool_stage_wait(&stages);
+
+        check_stage(stage, producer, k, wrong);
+        if ((simt_warp() & 1u) && (k % 2u == 0)) {
+            kept = stage;
+            continue;
+        }
+        shpool_stage_release_warp(stage);
+        if (kept.full != 0) {
+            check_stage(kept, producer, k - 1u, wrong);
+            shpool_stage_release_warp(kept);
+            kept.full = 0;
+        }
+    }
+}
+
+/* ---- a ring, as kernels write it by hand ---- */
+
+__device__ unsigned ring_produce(unsigned base, unsigned bars, unsigned tiles, unsigned bytes,
+                                 const unsigned *source)
+{
+    unsigned       slot   = 0;
+    unsigned       parity = 0;
+    const unsigned begin  = simt_clock();
+
+    SIMT_ROLLED
+    for (unsigned k = 0; k < STAGES; k++) {
+        if (k >= tiles) {
+            simt_mbar_wait(bars + 16u * slot + 8u, parity ^ 1u);
+        }
+        simt_fence_async_shared();
+        simt_mbar_arrive_expect(bars + 16u * slot, bytes);
+        simt_copy_async(base + slot * bytes, source, bytes, bars + 16u * slot);
+        slot++;
+        if (slot == tiles) {
+            slot = 0;
+            parity ^= 1u;
+        }
+    }
+    return simt_clock() - begin;
+}
+
+__device__ unsigned work(unsigned data, unsigned bytes)
+{
+    unsigned sum = 0;
+
+    for (unsigned i = threadIdx.x % 128u; i < bytes / 16u; i += 128u) {
+        const simt_u128 v = simt_load128(data + 16u * i);
+
+        sum += v.x ^ v.y ^ v.z ^ v.w;
+    }
+    return sum;
+}
+
+__device__ unsigned ring_consume(unsigned base, unsigned bars, unsigned tiles, unsigned bytes)
+{
+    unsigned slot   = 0;
+    unsigned parity = 0;
+    unsigned sum    = 0;
+
+    SIMT_ROLLED
+    for (unsigned k = 0; k < STAGES; k++) {
+        simt_mbar_wait(bars + 16u * slot, parity);
+        sum += work(base + slot * bytes, bytes);
+        __syncwarp();
+        if (simt_lane() == 0) {
+            simt_mbar_arrive(bars + 16u * slot + 8u);
+        }
+        slot++;
+        if (slot == tiles) {
+            slot = 0;
+            parity ^= 1u;
+        }
+    }
+    return sum;
+}
+
+__device__ unsigned stage_produce(shpool_heap heap, const void *table, unsigned bytes,
+                                  const unsigned *source)
+{
+    shpool_producer p     = shpool_producer_init(heap, table, SLOTS);
+    const unsigned  begin = simt_clock();
+    unsigned        cycles;
+
+    SIMT_ROLLED
+    for (unsigned k = 0; k < STAGES; k++) {
+        const shpool_stage stage = shpool_stage_malloc(&p, 128, bytes, LATE);
+
+        if (stage.data == 0) {
+            __trap();
+        }
+        shpool_stage_copy(stage, source, bytes);
+    }
+    cycles = simt_clock() - begin;
+    shpool_producer_fini(&p);
+    return cycles;
+}
+
+__device__ unsigned stage_consume(const void *table, unsigned bytes)
+{
+    shpool_stages stages = shpool_stages_of(table, SLOTS);
+    unsigned      sum    = 0;
+
+    SIMT_ROLLED
+    for (unsigned k = 0; k < STAGES; k++) {
+        const shpool_stage stage = shpool_stage_wait(&stages);
+
+        sum += work(stage.data, bytes);
+        shpool_stage_release_warp(stage);
+    }
+    return sum;
+}
+#endif /* SIMT_HAS_BULK */
+
+__global__ void __launch_bounds__(192) check(shpool_pool pool, const unsigned *source,
+                                             unsigned long long *wrong)
+{
+#if SIMT_HAS_BULK
+    extern __shared__ __align__(128) unsigned char smem[];
+    __shared__ __align__(16) unsigned char         table[2][SHPOOL_STAGES_BYTES(SLOTS)];
+    shpool_heap                                    heap = shpool_init(&pool, smem);
+
+    if (threadIdx.x == 0) {
+        shpool_stages_init(table[0], SLOTS, 2);
+        shpool_stages_init(table[1], SLOTS, 2);
+    }
+    __syncthreads();
+    if (simt_warp() < 2) {
+        check_produce(heap, table[simt_warp()], source, simt_warp(), wrong);
+    } else {
+        check_consume(table[simt_warp() / 2u - 1u], simt_warp() / 2u - 1u, wrong);
+    }
+    shpool_fini(heap);
+#endif
+}
+
+/* tiles: of the ring; 0: stages. */
+__global__ void __launch_bounds__((1 + CONSUMERS) * 32)
+    pipeline(shpool_pool pool, unsigned tiles, unsigned bytes, const unsigned *source,
+             unsigned *cycles, unsigned *sums)
+{
+#if SIMT_HAS_BULK
+    extern __shared__ __align__(128) unsigned char smem[];
+    __shared__ __align__(16) unsigned char         table[SHPOOL_STAGES_BYTES(SLOTS)];
+    const unsigned                                 base = simt_to_shared(smem);
+    const unsigned                                 bars = simt_to_shared(table);
+    shpool_heap                                    heap = shpool_empty_heap();
+    unsigned                                       sum  = 0;
+
+    if (tiles == 0) {
+        heap = shpool_init(&pool, smem);
+    }
+    if (threadIdx.x == 0) {
+        if (tiles == 0) {
+            shpool_stages_init(table, SLOTS, CONSUMERS);
+        }
+        for (unsigned i = 0; i < tiles; i++) {
+            simt_mbar_init(bars + 16u * i, 1);
+            simt_mbar_init(bars + 16u * i + 8u, CONSUMERS);
+        }
+    }
+    __syncthreads();
+    if (simt_warp() == CONSUMERS) {
+        if (simt_lane() == 0) {
+            cycles[blockIdx.x] = (tiles != 0) ? ring_produce(base, bars, tiles, bytes, source)
+                                              : stage_produce(heap, table, bytes, source);
+        }
+    } else {
+        sum = (tiles != 0) ? ring_consume(base, bars, tiles, bytes) : stage_consume(table, bytes);
+        sums[blockIdx.x * CONSUMERS * 32 + threadIdx.x] = sum;
+    }
+    if (tiles == 0) {
+        shpool_fini(heap);
+    }
+#endif
+}
+
+struct memory {
+    unsigned           *source;
+    unsigned           *cycles;
+    unsigned           *sums;
+    unsigned long long *wrong;
+};
+
+shpool_pool open_pool(unsigned threads, unsigned bytes)
+{
+    shpool_config want = {};
+    shpool_pool   pool = {};
+
+    want.block_threads    = threads;
+    want.payload_bytes    = bytes;
+    want.alignment        = 128;
+    want.threads_per_pool = threads;
+    (void)gpu_check(shpool_open(nullptr, &want, &pool) == SHPOOL_OK, "open: %s",
+                    shpool_last_error());
+    return pool;
+}
+
+void run_check(const memory &m)
+{
+    shpool_pool pool  = open_pool(192, 40 * 1024);
+    unsigned    wrong[2] = { 0, 0 };
+
+    (void)cudaMemset(m.wrong, 0, sizeof(*m.wrong));
+    (void)gpu_check(shpool_launch(check, 264, 192, nullptr, &pool,
+                                  static_cast<const unsigned *>(m.source), m.wrong) == SHPOOL_OK,
+                    "launch: %s", shpool_last_error());
+    gpu_wait("check");
+    (void)cudaMemcpy(wrong, m.wrong, sizeof(wrong), cudaMemcpyDeviceToHost);
+    (void)gpu_check(wrong[0] == 0, "%u words differ from what was copied", wrong[0]);
+    (void)shpool_close(&pool);
+}
+
+/* The median block's cycles a stage. */
+double run_pipeline(const memory &m, const shpool_pool *pool, unsigned blocks, unsigned tiles,
+                    unsigned bytes)
+{
+    unsigned cycles[1024] = {};
+    double   best         = 1e30;
+
+    for (int i = 0; i < 5; i++) {
+        double sum = 0;
+
+        (void)gpu_check(shpool_launch(pipeline, blocks, (1 + CONSUMERS) * 32, nullptr, pool, tiles,
+                                      bytes, static_cast<const unsigned *>(m.source), m.cycles,
+                                      m.sums) == SHPOOL_OK, "launch: %s", shpool_last_error());
+        gpu_wait("pipeline");
+        (void)cudaMemcpy(cycles, m.cycles, blocks * sizeof(*cycles), cudaMemcpyDeviceToHost);
+        for (unsigned b = 0; b < blocks; b++) {
+            sum += static_cast<double>(cycles[b]) / STAGES / blocks;
+        }
+        best = (sum < best) ? sum : best;
+    }
+    return best;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    static const unsigned sizes[] = { 1024, 4096, 8192, 16384, 32768 };
+    const double limit = ((argc == 3) && (std::strcmp(argv[1], "--limit") == 0))
+                             ? std::atof(argv[2]) : 2.0;
+    cudaDeviceProp device;
+    memory         m = {};
+
+    if ((cudaGetDeviceProperties(&device, 0) != cudaSuccess) || (device.major < 9)) {
+        std::printf("stage: skipped: no CUDA device of sm_90 or newer\n");
+        return 77;
+    }
+    (void)gpu_cuda(cudaMalloc(&m.source, SOURCE_WORDS * sizeof(*m.source)), "memory");
+    (void)gpu_cuda(cudaMalloc(&m.cycles, 4096), "memory");
+    (void)gpu_cuda(cudaMalloc(&m.sums, 1024 * CONSUMERS * 32 * sizeof(*m.sums)), "memory");
+    (void)gpu_cuda(cudaMalloc(&m.wrong, sizeof(*m.wrong)), "memory");
+    fill<<<264, 256>>>(m.source);
+    gpu_wait("fill");
+    run_check(m);
+    for (unsigned bytes : sizes) {
+        for (unsigned tiles = 2; tiles <= 6; tiles += 4) {
+            shpool_pool pool = open_pool((1 + CONSUMERS) * 32, tiles * bytes);
+
+            for (unsigned blocks = 1; blocks <= 132; blocks += 131) {
+                const double ring  = run_pipeline(m, &pool, blocks, tiles, bytes);
+                const double stage = run_pipeline(m, &pool, blocks, 0, bytes);
+
+                std::printf("%-16s %5u bytes, %u tiles, %3u blocks: ring %7.1f cycles, stages "
+                            "%7.1f, ratio %.3f\n", pool.name, bytes, tiles, blocks, ring, stage,
+                            stage / ring);
+                (void)gpu_check(stage <= limit * ring, "%u bytes: more than %g times the ring",
+                                bytes, limit);
+            }
+            (void)shpool_close(&pool);
+        }
+    }
+    std::printf("stage: %u checks passed, %u failed\n", gpu_passed, gpu_failed);
+    return (gpu_failed == 0) ? 0 : 1;
+}
