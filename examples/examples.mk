@@ -9,7 +9,8 @@ dist_examples_DATA += examples/blueprint.cu examples/cluster.cu examples/cupy_ex
 	examples/numba_rows.py \
 	examples/rows.cuh examples/torch_rows.cu examples/torch_rows.py examples/torch_train.py \
 	examples/linked.cu examples/linked_kernel.cu examples/loadstore.cu examples/pipeline.cu \
-	examples/runtime.cu examples/scratch.cu examples/spill.cu examples/wait.cu
+	examples/runtime.cu examples/scratch.cu examples/spill.cu examples/stages.cu \
+	examples/wait.cu
 dist_pluginexample_DATA = examples/plugin/own.c examples/plugin/own.cu examples/plugin/own.h
 
 # Larger ones: one source for the GPU and, included by X_cpu.cc, for the CPU block executor.
@@ -47,7 +48,7 @@ if HAVE_NVCC
 shpool_gpu_examples = examples/blueprint examples/cluster \
 	examples/decode/decode examples/groups examples/loadstore \
 	examples/pipeline examples/repeats/repeats examples/runtime examples/scratch \
-	examples/sparse/sparse examples/spill examples/wait
+	examples/sparse/sparse examples/spill examples/stages examples/wait
 shpool_nvcc_programs += $(shpool_gpu_examples)
 check_DATA += $(shpool_gpu_examples)
 TESTS += $(shpool_gpu_examples)

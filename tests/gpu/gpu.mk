@@ -41,6 +41,7 @@ EXTRA_DIST += \
 	tests/gpu/loadstore_stages.cu \
 	tests/gpu/loadstore_threads.cu \
 	tests/gpu/marks.cu \
+	tests/gpu/persistent.cu \
 	tests/gpu/python/decode.py \
 	tests/gpu/python/pairs.cu \
 	tests/gpu/python/pools.py \
@@ -74,6 +75,7 @@ shpool_gpu_tests = \
 	tests/gpu/layout \
 	tests/gpu/loadstore \
 	tests/gpu/marks \
+	tests/gpu/persistent \
 	tests/gpu/resource \
 	tests/gpu/share \
 	tests/gpu/soak \

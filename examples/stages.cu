@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * A warp-specialised persistent kernel: a producer warp fetches rows of different lengths by bulk
+ * copies, each into a stage of the row's own size, and consumer warps sum them up.
+ *
+ *   nvcc -arch=sm_90a -DSHPOOL_INLINE=bitmap -rdc=true stages.cu -o stages \
+ *       $(pkg-config --cflags --libs shpool)
+ *   ./stages [rows]
+ *
+ * doc/PERSISTENT.md explains it.  With -arch=sm_90a the producer gives its registers to the
+ * consumers (setmaxnreg); without the letter the program is the same except for that.
+ */
+#include "machine.h"
+
+#include <shpool/stage.cuh>
+
+#define CONSUMERS 8u           /* warps; setmaxnreg counts groups of four */
+#define THREADS   (128u + 32u * CONSUMERS)
+#define SLOTS     16u          /* rows in flight or being summed up */
+#define MOST      32768u       /* bytes of the longest row */
+#define PATIENCE  10000000u    /* about 10 s: nothing else holds the memory for so long */
+
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_SPECIFIC__)
+#define GIVE_REGISTERS() asm volatile("setmaxnreg.dec.sync.aligned.u32 40;")
+#define TAKE_REGISTERS() asm volatile("setmaxnreg.inc.sync.aligned.u32 232;")
+#else
+#define GIVE_REGISTERS()
+#define TAKE_REGISTERS()
+#endif
+
+/* Row r is data[begin[r]] .. data[begin[r + 1] - 1]; rows are multiples of 16 bytes. */
+struct rows {
+    const float    *data;
+    float          *sums;
+    const unsigned *begin;
+    unsigned        count;
+};
+
+#if SIMT_HAS_BULK
+static __device__ unsigned bytes_of(const rows &r, unsigned row)
+{
+    return (r.begin[row + 1] - r.begin[row]) * static_cast<unsigned>(sizeof(float));
+}
+
+static __device__ void produce(shpool_heap heap, const void *table, const rows &r)
+{
+    shpool_producer producer = shpool_producer_init(heap, table, SLOTS);
+
+    for (unsigned row = blockIdx.x; row < r.count; row += gridDim.x) {
+        const unsigned     bytes = bytes_of(r, row);
+        const shpool_stage stage = shpool_stage_malloc_warp(&producer, 128, bytes, PATIENCE);
+
+        if (stage.data == 0) {
+            __trap(); /* the pool is smaller than a row */
+        }
+        if (threadIdx.x % 32 == 0) {
+            shpool_stage_copy(stage, r.data + r.begin[row], bytes);
+        }
+    }
+    shpool_producer_fini_warp(&producer);
+}
+
+/* One row for each warp: all wait for every stage, and the warp whose turn it is reads it. */
+static __device__ void consume(const void *table, const rows &r, unsigned warp)
+{
+    shpool_stages stages = shpool_stages_of(table, SLOTS);
+    unsigned      turn   = 0;
+
+    for (unsigned row = blockIdx.x; row < r.count; row += gridDim.x, turn++) {
+        const shpool_stage stage = shpool_stage_wait(&stages);
+        float              sum   = 0.0f;
+
+        if (turn % CONSUMERS == warp) {
+            const float *data = static_cast<const float *>(simt_from_shared(stage.data));
+
+            for (unsigned i = threadIdx.x % 32; i < bytes_of(r, row) / sizeof(float); i += 32) {
+                sum += data[i];
+            }
+            for (unsigned step = 16; step != 0; step /= 2) {
+                sum += __shfl_xor_sync(~0u, sum, step);
+            }
+            if (threadIdx.x % 32 == 0) {
+                r.sums[row] = sum;
+            }
+        }
+        shpool_stage_release_warp(stage);
+    }
+}
+#endif
+
+static __global__ void __launch_bounds__(THREADS, 1) sum_rows(shpool_pool pool, rows r)
+{
+#if SIMT_HAS_BULK
+    extern __shared__ __align__(128) unsigned char smem[];
+    __shared__ __align__(16) unsigned char         table[SHPOOL_STAGES_BYTES(SLOTS)];
+    const shpool_heap                              heap = shpool_init(&pool, smem);
+    const unsigned                                 warp = threadIdx.x / 32;
+
+    if (threadIdx.x == 0) {
+        shpool_stages_init(table, SLOTS, CONSUMERS);
+    }
+    __syncthreads();
+    if (warp < 4) { /* a group of four warps, of which one produces */
+        GIVE_REGISTERS();
+        if (warp == 0) {
+            produce(heap, table, r);
+        }
+    } else {
+        TAKE_REGISTERS();
+        consume(table, r, warp - 4);
+    }
+    shpool_fini(heap);
+#endif
+}
+
+int main(int argc, char **argv)
+{
+    const unsigned        count = (argc > 1) ? std::strtoul(argv[1], NULL, 10) : 40000u;
+    std::vector<unsigned> begin(count + 1, 0);
+    shpool_config         want = {};
+    shpool_pool           pool = {};
+
+    if (machine_name("stages") == nullptr) {
+        return 77;
+    }
+    if (machine_attribute(cudaDevAttrComputeCapabilityMajor) < 9) {
+        std::printf("stages: skipped: no CUDA device of sm_90 or newer\n");
+        return 77;
+    }
+    for (unsigned i = 0; i < count; i++) { /* 16 bytes to MOST */
+        begin[i + 1] = begin[i] + 4u + (i * 2654435761u >> 16) % (MOST / 16u) * 4u;
+    }
+    std::vector<float> data(begin[count], 1.0f), right(count);
+
+    for (unsigned i = 0; i < count; i++) {
+        right[i] = static_cast<float>(begin[i + 1] - begin[i]);
+    }
+    want.block_threads    = THREADS;
+    want.threads_per_pool = THREADS;
+    want.alignment        = 128;
+    want.payload_bytes    = 6u * MOST;
+    machine_need(shpool_open(NULL, &want, &pool), "pool");
+
+    machine_array<float>    from(data), sums(count);
+    machine_array<unsigned> begins(begin);
+    const rows              r      = { from, sums, begins, count };
+    const unsigned          blocks = machine_blocks_of(sum_rows, THREADS, pool.shared_bytes);
+
+    const int failed = machine_run("stages", pool.shared_bytes, sums, right, [&] {
+        machine_need(shpool_launch(sum_rows, blocks, THREADS, NULL, &pool, r), "launch");
+    }, static_cast<double>(data.size() * sizeof(float)));
+
+    machine_need(shpool_close(&pool), "close");
+    return failed;
+}
