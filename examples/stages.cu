@@ -44,7 +44,7 @@ static __device__ unsigned bytes_of(const rows &r, unsigned row)
 
 static __device__ void produce(shpool_heap heap, const void *table, const rows &r)
 {
-    shpool_producer producer = shpool_producer_init(heap, table, SLOTS);
+    shpool_producer producer = shpool_producer_init(heap, table, SLOTS, 0);
 
     for (unsigned row = blockIdx.x; row < r.count; row += gridDim.x) {
         const unsigned     bytes = bytes_of(r, row);

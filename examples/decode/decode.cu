@@ -203,7 +203,7 @@ static int run_pool(job &j, uint32_t bytes)
     }
     std::printf("%s, %u bytes, tiles of %u\n", pool.name, pool.shared_bytes, j.o.tile);
 
-    const int failed = run(j, "pool", pool_memory{ pool }, pool.shared_bytes, j.o.tile);
+    const int failed = run(j, "pool", pool_memory{ pool, j.o.tile }, pool.shared_bytes, j.o.tile);
 
     machine_close(&pool);
     return failed;

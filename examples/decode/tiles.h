@@ -62,15 +62,18 @@ struct slot_memory {
     uint32_t  bytes   = 0;
 };
 
-/* A pool: each tile has its own size.  Called by the whole loader warp.
+/* A pool.  Called by the whole loader warp.
  *
  * A tile that has been read is spare.  The next tile takes over spare memory that is large enough,
  * and at most twice as large.  Other spare memory is freed; if none can be taken over, the tile
- * gets memory from the pool. */
+ * gets memory from the pool: `least` bytes, if it needs fewer.  The last tile of an instruction is
+ * often a small one; with memory of its own size it would be freed after each, and a search of the
+ * pool takes longer than the transfer of such a tile. */
 #define MOST_ROOM(_bytes) (2u * (_bytes))
 
 struct pool_memory {
     shpool_pool pool;
+    uint32_t    least;
 
     MACHINE_METHOD uint32_t    slots() const { return SLOTS; }
     MACHINE_METHOD shpool_heap open(simt_addr base) const
@@ -81,10 +84,11 @@ struct pool_memory {
     /* Memory for the tile at `at`.  When the pool is full, it is the memory of the oldest live
      * tile, if that fits. */
     MACHINE_METHOD simt_addr get(shpool_heap heap, slot_table slots, cursor at, uint32_t,
-                                 uint32_t bytes, slot_memory *has) const
+                                 uint32_t tile_bytes, slot_memory *has) const
     {
-        uint32_t  room = bytes;
-        simt_addr tile = 0;
+        const uint32_t bytes = (tile_bytes > least) ? tile_bytes : least;
+        uint32_t       room  = bytes;
+        simt_addr      tile  = 0;
 
         SIMT_ROLLED
         for (;;) {

@@ -16,7 +16,7 @@
  *     }
  *     __syncthreads();
  *     if (threadIdx.x < 32) {                                     // the producer warp
- *         shpool_producer producer = shpool_producer_init(heap, table, 8);
+ *         shpool_producer producer = shpool_producer_init(heap, table, 8, 0);
  *         for (...) {
  *             shpool_stage stage = shpool_stage_malloc_warp(&producer, 128, bytes, 100000);
  *             if (stage.data == 0) ...                            // no memory in time
@@ -40,8 +40,9 @@
  * again, for stage n + slots.  A stage that is kept longer belongs in a table of its own.
  * Several producers: each has its own table, over the same pool or another one.
  *
- * Cost.  Where stages have about the same size, memory passes from a released stage to the next one
- * without the allocator: the allocator runs for the first stages, and when sizes change.
+ * Cost.  Memory of a released stage passes to the next one, without the allocator, if it is large
+ * enough and at most twice as large.  So the allocator runs for the first stages, and when sizes
+ * change; `room` of shpool_producer_init() says which changes do not count.
  *
  * Bulk copies need sm_90 or newer; the functions are not declared for older architectures.
  * doc/PERSISTENT.md shows a whole kernel and compares other pipelines.
@@ -79,6 +80,7 @@ typedef struct shpool_stages {
 typedef struct shpool_producer {
     shpool_heap   heap;
     shpool_stages next;
+    uint32_t      room;    /**< bytes of each stage's memory, at least */
     uint32_t      held;    /**< slots before `next` that are not known to be released */
     uint32_t      refused; /**< so many bytes were refused lately */
 } shpool_producer;
@@ -171,14 +173,19 @@ SIMT_FN void shpool_stage_release_warp(shpool_stage stage)
  * Scope: one thread, or all lanes of one warp.
  * @param [in] heap  the pool of the stages; it never spills here.  Without a pool there are no
  *                   stages
+ * @param [in] room  bytes of memory that each stage gets, at least; 0: as many as it needs.  Where
+ *                   small stages are mixed with others, give the usual size: memory then passes on
+ *                   in spite of them.  A search of the pool takes longer than a small copy
  */
-SIMT_FN shpool_producer shpool_producer_init(shpool_heap heap, const void *table, uint32_t slots)
+SIMT_FN shpool_producer shpool_producer_init(shpool_heap heap, const void *table, uint32_t slots,
+                                             uint32_t room)
 {
     shpool_producer p;
 
     heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_CLUSTER; /* copies land in the block's own memory */
     p.heap    = heap;
     p.next    = shpool_stages_of(table, slots);
+    p.room    = room;
     p.held    = 0;
     p.refused = ~0u;
     return p;
@@ -305,10 +312,12 @@ SIMT_FN simt_addr shpool_stage_find(shpool_producer *p, uint32_t lanes, uint32_t
 SIMT_FN shpool_stage shpool_stage_malloc_as(shpool_producer *p, uint32_t lanes, size_t alignment,
                                             size_t bytes, uint32_t attempts)
 {
-    const uint32_t use   = (bytes > SHPOOL_MAX_REQUEST) ? SHPOOL_MAX_REQUEST : (uint32_t)bytes;
-    uint32_t       room  = use;
-    shpool_stage   stage = {0, 0};
+    uint32_t     use   = (bytes > SHPOOL_MAX_REQUEST) ? SHPOOL_MAX_REQUEST : (uint32_t)bytes;
+    shpool_stage stage = {0, 0};
+    uint32_t     room;
 
+    use  = (use > p->room) ? use : p->room;
+    room = use;
     if (p->heap.view.bytes != 0) {
         stage.data = shpool_stage_find(p, lanes, shpool_clamp(alignment), use,
                                        (attempts != 0) ? attempts : 1u, &room);

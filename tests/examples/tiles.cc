@@ -31,7 +31,7 @@ int main()
     want.alignment        = TILE_ALIGNED;
     machine_need(machine_open("bitmap", &want, &pool), "pool");
     machine_launch(1, SIMT_WARP, SLOTS * SLOT_BYTES + pool.shared_bytes,
-                   too_large{ pool_memory{ pool } });
+                   too_large{ pool_memory{ pool, 0 } });
     machine_close(&pool);
     return 0;
 }

@@ -60,7 +60,7 @@ __device__ unsigned from_of(unsigned producer, unsigned k)
 __device__ void check_produce(shpool_heap heap, const void *table, const unsigned *source,
                               unsigned producer, unsigned long long *wrong)
 {
-    shpool_producer p = shpool_producer_init(heap, table, SLOTS);
+    shpool_producer p = shpool_producer_init(heap, table, SLOTS, 0);
 
     for (unsigned k = 0; k < STAGES; k++) {
         const unsigned     alignment = 16u << (k % 4u);
@@ -174,7 +174,7 @@ __device__ unsigned ring_consume(unsigned base, unsigned bars, unsigned tiles, u
 __device__ unsigned stage_produce(shpool_heap heap, const void *table, unsigned bytes,
                                   const unsigned *source)
 {
-    shpool_producer p     = shpool_producer_init(heap, table, SLOTS);
+    shpool_producer p     = shpool_producer_init(heap, table, SLOTS, 0);
     const unsigned  begin = simt_clock();
     unsigned        cycles;
 
@@ -294,7 +294,7 @@ shpool_pool open_pool(unsigned threads, unsigned bytes)
 
 void run_check(const memory &m)
 {
-    shpool_pool pool  = open_pool(192, 40 * 1024);
+    shpool_pool pool  = open_pool(192, 96 * 1024);
     unsigned    wrong[2] = { 0, 0 };
 
     (void)cudaMemset(m.wrong, 0, sizeof(*m.wrong));

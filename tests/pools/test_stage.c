@@ -15,7 +15,8 @@
 static uint32_t source[STAGES + WORDS] __attribute__((aligned(16)));
 static uint32_t warps;      /* producers are warps, not threads */
 static uint32_t producers;
-static uint32_t equal;      /* all stages have the same size */
+static uint32_t equal;      /* all stages have the same size, */
+static uint32_t room;       /* or memory of that size, if that is not 0 */
 
 static void *table_of(uint32_t producer)
 {
@@ -41,7 +42,7 @@ static uint32_t bytes_of(uint32_t producer, uint32_t k)
 
 static uint32_t alignment_of(uint32_t k)
 {
-    return (equal || (k % 3u == 0)) ? 32u : 16u;
+    return (equal || room || (k % 3u == 0)) ? 32u : 16u;
 }
 
 /* Every fifth stage is filled by a thread. */
@@ -61,7 +62,7 @@ static void fill(shpool_stage stage, uint32_t producer, uint32_t k)
 
 static void produce(shpool_heap heap, uint32_t producer)
 {
-    shpool_producer p = shpool_producer_init(heap, table_of(producer), SLOTS);
+    shpool_producer p = shpool_producer_init(heap, table_of(producer), SLOTS, room);
 
     for (uint32_t k = 0; k < STAGES; k++) {
         const uint32_t bytes = bytes_of(producer, k);
@@ -140,7 +141,7 @@ static void pipeline(shpool_heap heap)
 
 static void few_mallocs(void)
 {
-    if (equal && (t.report.mallocs != 0)) { /* memory passes from stage to stage */
+    if ((equal || room) && (t.report.mallocs != 0)) { /* memory passes from stage to stage */
         assert_true(t.report.mallocs <= SLOTS + t.launch.block[0]); /* the trial makes some, too */
     }
 }
@@ -156,24 +157,27 @@ static int feeds_several(const shpool_allocator *allocator)
     return feeds(allocator) && shares(allocator);
 }
 
-#define PIPELINE(_name, _warps, _producers, _equal, ...) \
+#define PIPELINE(_name, _warps, _producers, _equal, _room, ...) \
     static void _name##_prepare(void) \
     { \
         warps     = (_warps); \
         producers = (_producers); \
         equal     = (_equal); \
+        room      = (_room); \
         prepare(); \
     } \
     SCENE(_name, pipeline, .takes = ((_producers) == 1) ? feeds : feeds_several, \
           .tune = _name##_prepare, .expect = few_mallocs, .alignments = { 32 }, \
           .each = 352u * (1u + (_producers)), .share = ALL, .periods = 4, __VA_ARGS__)
 
-PIPELINE(test_a_thread_feeds, 0, 1, 0, .threads = { 3, 9 }, .seeds = 24)
-PIPELINE(test_equal_stages_do_without_the_allocator, 0, 1, 1, .threads = { 4 }, .seeds = 8,
+PIPELINE(test_a_thread_feeds, 0, 1, 0, 0, .threads = { 3, 9 }, .seeds = 24)
+PIPELINE(test_equal_stages_do_without_the_allocator, 0, 1, 1, 0, .threads = { 4 }, .seeds = 8,
          .options = { ":stats=1" })
-PIPELINE(test_a_warp_feeds, 1, 1, 0, .threads = { 35 }, .seeds = 8)
-PIPELINE(test_two_threads_feed, 0, 2, 0, .threads = { 6 }, .seeds = 16)
-PIPELINE(test_two_warps_feed, 1, 2, 0, .threads = { 68 }, .seeds = 4)
+PIPELINE(test_so_do_stages_with_room, 0, 1, 0, 4u * WORDS, .threads = { 4 }, .seeds = 8,
+         .options = { ":stats=1" })
+PIPELINE(test_a_warp_feeds, 1, 1, 0, 0, .threads = { 35 }, .seeds = 8)
+PIPELINE(test_two_threads_feed, 0, 2, 0, 0, .threads = { 6 }, .seeds = 16)
+PIPELINE(test_two_warps_feed, 1, 2, 0, 0, .threads = { 68 }, .seeds = 4)
 
 /* ---- every schedule ---- */
 
@@ -186,7 +190,7 @@ static void short_pipeline(shpool_heap heap)
     }
     simt_barrier();
     if (simt_thread_rank() == 0) {
-        shpool_producer p = shpool_producer_init(heap, table_of(0), 2);
+        shpool_producer p = shpool_producer_init(heap, table_of(0), 2, 0);
 
         for (uint32_t k = 0; k < 2u; k++) {
             shpool_stage stage = shpool_stage_malloc(&p, 16, BYTES + 16u * k * t.number, LATE);
