@@ -26,6 +26,7 @@ man3_MANS = \
 	man/shpool_random_fill.3 \
 	man/shpool_register.3 \
 	man/shpool_report.3 \
+	man/shpool_stage_malloc.3 \
 	man/shpool_strerror.3 \
 	man/shpool_torch_malloc.3 \
 	man/simt.3 \

@@ -82,7 +82,7 @@ typedef struct shpool_producer {
     shpool_stages next;
     uint32_t      room;    /**< bytes of each stage's memory, at least */
     uint32_t      held;    /**< slots before `next` that are not known to be released */
-    uint32_t      refused; /**< so many bytes were refused lately */
+    uint32_t      refused; /**< bytes of the latest request that was refused */
 } shpool_producer;
 
 /**

@@ -9,6 +9,9 @@ extern "C" __global__ void __launch_bounds__(384, 1)
     __shared__ float                             *tile[4];
     shpool_heap                                   heap = shpool_init(&pool, smem);
 
+#ifdef SMEM_SPILLING
+    asm volatile(".pragma \"enable_smem_spilling\";");
+#endif
     if (threadIdx.x < 128) {
         asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
         if (threadIdx.x % 32 == 0) {

@@ -66,6 +66,16 @@ for arch in 90a 100a; do
     check "sm_$arch: through the table it is ignored" grep -q "'setmaxnreg' ignored" \
         "$work/table.$arch.log"
 done
+# a pragma of CUDA 13
+# shellcheck disable=SC2086
+case $($NVCC --version | sed -n 's/.*release \([0-9]*\).*/\1/p') in
+[0-9] | 1[0-2]) ;;
+*)
+    compile 90a spilling -DSHPOOL_INLINE=null -DSMEM_SPILLING
+    check "enable_smem_spilling excludes a pool in dynamic shared memory" \
+        grep -q 'not allowed for dynamic SMEM' "$work/spilling.90a.log"
+    ;;
+esac
 
 # ---- linked ----
 
