@@ -175,9 +175,10 @@ def _linkables(key, arch):
 def _link(context, key):
     flags = targetconfig.ConfigStack().top()
     library = context.active_code_library
-    major, minor = flags.compute_capability[:2]
+    major, minor, *letter = flags.compute_capability  # the letter of sm_90a, in newer versions
+    arch = major * 10 + minor | (ord(letter[0]) << 16 if letter and letter[0] else 0)
     other = [file for file in library._linking_files if isinstance(file, LTOIR)]
-    mine = _linkables(key, major * 10 + minor)
+    mine = _linkables(key, arch)
     for file in other:
         if file.name.startswith("shpool_") and file not in mine:
             raise TypingError("a kernel has pools of two allocators, or with and without check or "

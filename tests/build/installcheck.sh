@@ -242,7 +242,8 @@ case " $flags " in
     try "the README's example, inline" $NVCC -DSHPOOL_INLINE=${allocators%% *} -o "$tmp/readme" \
         "$tmp/readme.cu" $flags
     try "without -rdc=true there is an error" without_rdc
-    for one in blueprint cluster groups loadstore pipeline runtime scratch spill wait linked; do
+    for one in blueprint cluster groups loadstore pipeline runtime scratch spill stages wait \
+        linked; do
         [ $one != pipeline ] || needs "example $one" warp_best_fit || continue
         # shellcheck disable=SC2086
         try "example $one" $NVCC $arch -rdc=true -o "$tmp/$one" "$src/../examples/$one.cu" $flags
