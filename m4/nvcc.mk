@@ -58,24 +58,29 @@ allocators/%_module.o: lib/cuda/module.cu
 
 # x.cu as LTO-IR (nvJitLink's input, for any GPU from the lowest on), as a C source that defines
 # the shpool_blob shpool_lto_x; allocators/x/x_lto.c is lib/cuda/module.cu for x, as the one module
-# of a linked kernel.  An allocator with calls has LTO-IR without them, too, for kernels of
-# architectures with a letter (impl/simt/cuda.h says why).
+# of a linked kernel.  What has calls has LTO-IR without them, too, for kernels of architectures
+# with a letter (impl/simt/cuda.h says why).
 SHPOOL_LTO_C = $(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_COMMON) \
 	-rdc=true -dlto -arch=sm_$(SHPOOL_LTO_ARCH) -ltoir \
 	-MMD -MP -MT $@ -MF $(@:.c=.cud) -o $(@:.c=.ltoir) $<
 SHPOOL_EMBED = $(SHELL) $(top_srcdir)/build-aux/embed.sh $(@:.c=.ltoir) shpool_lto_$(*F) \
 	$(SHPOOL_CUDA_VERSION) $(SHPOOL_LTO_ARCH) >$@-t && mv -f $@-t $@
+SHPOOL_LTO_NO_CALLS = $(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_COMMON) -rdc=true -dlto \
+	-arch=sm_$(SHPOOL_LTO_LETTERS) -ltoir -DSHPOOL_CALLS=0 -o $(@:.c=_letters.ltoir) $<
+SHPOOL_EMBED_BOTH = $(SHELL) $(top_srcdir)/build-aux/embed.sh $(@:.c=.ltoir) \
+	shpool_lto_$(patsubst %_lto.c,%,$(@F)) $(SHPOOL_CUDA_VERSION) $(SHPOOL_LTO_ARCH) \
+	$(@:.c=_letters.ltoir) "$(SHPOOL_LTO_LETTERS) | SHPOOL_ARCH_LETTER('a')" >$@-t && mv -f $@-t $@
 allocators/%_lto.c: lib/cuda/module.cu $(top_srcdir)/build-aux/embed.sh
 	@$(MKDIR_P) $(@D)
 	$(AM_V_LTOIR)$(SHPOOL_LTO_C) -DSHPOOL_MODULE=$(*F) -DSHPOOL_LINKED_MODULE
 	$(AM_V_at)if grep -q SIMT_FN_NOINLINE $(srcdir)/allocators/$(*F)/*.h; then \
-	  $(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_COMMON) -rdc=true -dlto \
-	    -arch=sm_$(SHPOOL_LTO_LETTERS) -ltoir -DSHPOOL_CALLS=0 -DSHPOOL_MODULE=$(*F) \
-	    -DSHPOOL_LINKED_MODULE -o $(@:.c=_letters.ltoir) $< && \
-	  $(SHELL) $(top_srcdir)/build-aux/embed.sh $(@:.c=.ltoir) shpool_lto_$(*F) \
-	    $(SHPOOL_CUDA_VERSION) $(SHPOOL_LTO_ARCH) $(@:.c=_letters.ltoir) \
-	    "$(SHPOOL_LTO_LETTERS) | SHPOOL_ARCH_LETTER('a')" >$@-t && mv -f $@-t $@; \
+	  $(SHPOOL_LTO_NO_CALLS) -DSHPOOL_MODULE=$(*F) -DSHPOOL_LINKED_MODULE && \
+	  $(SHPOOL_EMBED_BOTH); \
 	else $(SHPOOL_EMBED); fi
+lib/cuda/%_spill_lto.c: lib/cuda/%_spill.cu $(top_srcdir)/build-aux/embed.sh
+	@$(MKDIR_P) $(@D)
+	$(AM_V_LTOIR)$(SHPOOL_LTO_C)
+	$(AM_V_at)$(SHPOOL_LTO_NO_CALLS) && $(SHPOOL_EMBED_BOTH)
 %_lto.c: %.cu $(top_srcdir)/build-aux/embed.sh
 	@$(MKDIR_P) $(@D)
 	$(AM_V_LTOIR)$(SHPOOL_LTO_C)

@@ -48,11 +48,11 @@ static int suits(uint32_t code, uint32_t arch)
 }
 
 /* Code of unknown architecture counts as the oldest. */
-static const shpool_blob *choose_lto_ir(const shpool_allocator *allocator, uint32_t arch)
+const shpool_blob *shpool_blob_choose(const shpool_blob *first, uint32_t arch)
 {
     const shpool_blob *best = NULL;
 
-    for (const shpool_blob *one = allocator->lto_ir; one != NULL; one = one->newer) {
+    for (const shpool_blob *one = first; one != NULL; one = one->newer) {
         if ((one->bytes > 0) && suits(one->arch, arch) &&
             ((best == NULL) || (one->arch > best->arch))) {
             best = one;
@@ -81,7 +81,7 @@ static shpool_status no_lto_ir(const shpool_allocator *allocator, uint32_t arch)
 shpool_status shpool_link_choose(const shpool_allocator *allocator, uint32_t arch,
                                  const shpool_blob **blob_p)
 {
-    *blob_p = choose_lto_ir(allocator, arch);
+    *blob_p = shpool_blob_choose(allocator->lto_ir, arch);
     return (*blob_p != NULL) ? SHPOOL_OK : no_lto_ir(allocator, arch);
 }
 
@@ -224,7 +224,7 @@ shpool_status shpool_link_code(const char *allocator, uint32_t arch,
     if (status == SHPOOL_OK) {
         spills = (config.spill != SHPOOL_SPILL_FAIL) ||
                  ((selection.allocator->caps & SHPOOL_CAP_SPILL) != 0);
-        *spill_p = linked_parts[spills];
+        *spill_p = shpool_blob_choose(linked_parts[spills], arch);
     }
     return status;
 }

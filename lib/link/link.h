@@ -33,10 +33,12 @@ typedef enum shpool_link_origin {
 /* ---- link.c ---- */
 
 /*
- * Choose an allocator's device code for the newest architecture that is not newer than `arch`; code
- * for a letter serves architectures with a letter, and before other code.
- * SHPOOL_ERR_UNSUPPORTED: it has none.
+ * The device code for the newest architecture that is not newer than `arch`; code for a letter
+ * serves architectures with a letter, and before other code.  NULL: there is none.
  */
+const shpool_blob *shpool_blob_choose(const shpool_blob *first, uint32_t arch);
+
+/* The same for an allocator; SHPOOL_ERR_UNSUPPORTED: it has none. */
 shpool_status shpool_link_choose(const shpool_allocator *allocator, uint32_t arch,
                                  const shpool_blob **blob_p);
 

@@ -253,8 +253,8 @@ shpool_status shpool_relink(const void *row_start, size_t row_bytes, const shpoo
                             facts.count);
     }
     list_parts(all, allocator->name, blob,
-               inlined ? linked_calls[(pool->flags & SHPOOL_FLAG_SPILL) != 0] : NULL, part,
-               &input.parts);
+               inlined ? shpool_blob_choose(linked_calls[(pool->flags & SHPOOL_FLAG_SPILL) != 0],
+                                            input.arch) : NULL, part, &input.parts);
     input.part = part;
     input.name = allocator->name;
     input.cuda = blob->cuda;
