@@ -256,6 +256,7 @@ static void sum_up(const char *path, int status)
     unsigned long long files   = 0;
     unsigned long long one;
 
+    (void)unlink(path); /* the file stays open */
     if (tally == NULL) {
         return;
     }
@@ -264,7 +265,6 @@ static void sum_up(const char *path, int status)
         records += one;
     }
     (void)fclose(tally);
-    (void)unlink(path);
     if ((status == 0) && (files > 0)) {
         (void)fprintf(stderr, "shpool-coalesce: %llu record%s rewritten in %llu compilation%s; "
                       "-r says which, and why others are not\n", records, (records == 1) ? "" : "s",
