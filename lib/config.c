@@ -46,7 +46,8 @@ static const shpool_variable variables[SHPOOL_VARIABLE_COUNT] = {
         "keys.", NULL },
     [SHPOOL_VARIABLE_LOG_LEVEL] = {
         PREFIX "LOG_LEVEL", "level", "", "none",
-        "Messages up to this level go to standard error: none, error, warn or info.", NULL },
+        "Messages up to this level go to standard error: none, error, warn or info. If it is not "
+        "set, only misspelt variables and the reports that SHPOOL_ALLOCATOR requests do.", NULL },
     [SHPOOL_VARIABLE_PLUGIN_PATH] = {
         PREFIX "PLUGIN_PATH", "path", "", "",
         "Folders, and files, with allocators of others, separated by colons. Each begins with /. "
