@@ -29,6 +29,7 @@
  * lies further up, e's bit was cleared meanwhile, by a later owner of e who had set one further up
  * before.  (Hence end bits are read after start bits, and an owner sets its own before it removes
  * former ones.)
+ *   If frees void LONGEST + VOIDS proofs of a request, it is refused without one.
  *   A free counts only if somebody searches.  It may miss no search that saw its start bit.  The
  * search raises `searching`, and the free clears its start bit; then each has a fence, and then
  * reads what the other has written.  Fences have one order: if the free's comes first, the search

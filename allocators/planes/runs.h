@@ -349,7 +349,8 @@ SIMT_FN uint32_t shpool_planes_prove(simt_addr base, uint32_t granules, shpool_p
 
 /* There was room, or not for long: another thread is about to finish a claim or a free.  (Or a
  * stray write has changed bits: then nothing changes for longer than any claim takes.)  Returns 1
- * if it has waited so long that nothing will change. */
+ * if it has waited so long that nothing will change, or so often that the request is refused
+ * without a proof.  `changed`: memory became free during the proof. */
 SIMT_FN uint32_t shpool_planes_pause(simt_addr base, shpool_planes_vain *vain, uint32_t changed)
 {
     const simt_addr count = base + SHPOOL_PLANES_RELEASES;
@@ -361,7 +362,9 @@ SIMT_FN uint32_t shpool_planes_pause(simt_addr base, shpool_planes_vain *vain, u
         idle = simt_wait_briefly(count, simt_peek(count)) != 0;
     }
     vain->searches = (n < SHPOOL_PLANES_LONGEST) ? n + 1u
-                     : changed ? SHPOOL_PLANES_LONGEST : n + idle;
+                     : !changed ? n + idle
+                     : (vain->spot != SHPOOL_PLANES_NOWHERE) ? SHPOOL_PLANES_LONGEST
+                     : n + SIMT_PATIENCE / SHPOOL_PLANES_VOIDS + 1u;
     return vain->searches > SHPOOL_PLANES_LONGEST + SIMT_PATIENCE;
 }
 

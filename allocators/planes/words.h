@@ -20,6 +20,7 @@
 #define SHPOOL_PLANES_GATHER  4u  /* the part of the spread that a search in vain takes */
 #define SHPOOL_PLANES_PAUSE   64u /* nanoseconds, doubled after each search in vain ... */
 #define SHPOOL_PLANES_LONGEST 8u  /* ... up to this many times */
+#define SHPOOL_PLANES_VOIDS   32u /* proofs that frees void after that, before a refusal */
 
 /* ---- the pool: word[0] = G, word[1] = offset of granule 0 ---- */
 

@@ -40,6 +40,7 @@ planes_words_leave_their_claim|pools/test_explore_planes|plain|test_long_runs*|n
 planes_uncounted_free|pools/test_explore_planes|plain|test_a_hole*|wrong refusal|allocators/planes/thread.h|s/    searching = simt_peek(view.base);/    searching = 0;/
 planes_secret_search|pools/test_explore_planes|plain|test_a_hole*|wrong refusal|allocators/planes/runs.h|s/(void)simt_atomic_add(base, 1u, SIMT_RELAXED);/;/
 planes_older_proof|pools/test_explore_planes|plain|test_a_proof*|wrong refusal|allocators/planes/runs.h|s/>> 16 >= 2u)/>> 16 >= 1u)/
+planes_waits_for_ever|pools/test_explore_planes|plain|test_void*|condition does not hold|allocators/planes/runs.h|s/: n + SIMT_PATIENCE . SHPOOL_PLANES_VOIDS + 1u;/: SHPOOL_PLANES_LONGEST;/
 planes_start_is_not_tested|pools/test_explore_planes|plain|test_double_free*|condition does not hold|allocators/planes/thread.h|s/if ((tags \& bit) == 0) {/if (0) {/
 planes_no_end_bit|pools/test_explore_planes|plain|test_m*_refuse*_nobody|ERROR: |allocators/planes/runs.h|s/^    shpool_planes_end(base, granules, first, end);//
 planes_former_ends_stay|pools/test_conformance|plain|test_scripts_of_33_threads|usable\|invariant\|not so\|broken\|overlaps|allocators/planes/runs.h|/^SIMT_FN.*shpool_planes_end(/,/^}/s/while ((g = .*/while (0) {/

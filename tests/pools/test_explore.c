@@ -396,6 +396,20 @@ static void free_4_trust_a_proof(shpool_heap heap)
     }
 }
 
+/* Frees that void each proof do not keep a request waiting for ever. */
+static void void_all_proofs(shpool_heap heap)
+{
+    shpool_planes_vain vain  = shpool_planes_begin(heap.view.base);
+    uint32_t           voids = 1;
+
+    while ((voids < 1000u) && !shpool_planes_pause(heap.view.base, &vain, 1)) {
+        voids++;
+    }
+    wins = (voids > SHPOOL_PLANES_LONGEST) &&
+           (voids <= SHPOOL_PLANES_LONGEST + SHPOOL_PLANES_VOIDS + 1u);
+}
+
+EXPLORE(test_void_proofs_end, 64, 1, 1, NULL, { void_all_proofs }, one_wins)
 EXPLORE(test_a_hole_that_moves_is_not_proved_away, 64, 2, 2, leave_4_of_32,
         { prove_4, free_4_take_4 }, NULL)
 EXPLORE(test_a_proof_serves_no_later_request, 64, 2, 2, keep_all_64,
@@ -406,6 +420,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
 #if defined(SHPOOL_PLANES_PROVED)
+        cmocka_unit_test(test_void_proofs_end),
         cmocka_unit_test(test_a_hole_that_moves_is_not_proved_away),
         cmocka_unit_test(test_a_proof_serves_no_later_request),
 #endif
