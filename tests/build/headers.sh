@@ -48,7 +48,7 @@ done
 
 if [ -n "$nvrtc_headers" ]; then
     for name in types.h abi.h layout.h layout.cuh simt.h module.h shpool.cuh shpool.hpp \
-        after.h loadstore.cuh compat/mgpudevice.cuh; do
+        after.h stage.cuh loadstore.cuh compat/mgpudevice.cuh; do
         # NVRTC code is bound to its allocator by a define, or linked at run time
         check "NVRTC shpool/$name" "$top_builddir/$nvrtc_headers" "shpool/$name" \
             "--gpu-architecture=compute_$cuda_low" -std=c++17 \

@@ -66,6 +66,9 @@ for arch in 90a 100a; do
     check "sm_$arch: through the table it is ignored" grep -q "'setmaxnreg' ignored" \
         "$work/table.$arch.log"
 done
+compile 90a calls -DSHPOOL_INLINE=cluster_bitmap -DSHPOOL_CALLS=1
+check "calls are the reason: without them ptxas is content" grep -q '(C7600)' "$work/calls.90a.log"
+
 # a pragma of CUDA 13
 # shellcheck disable=SC2086
 case $($NVCC --version | sed -n 's/.*release \([0-9]*\).*/\1/p') in
