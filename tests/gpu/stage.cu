@@ -22,11 +22,9 @@
 namespace
 {
 
-constexpr unsigned SLOTS        = 8;
 constexpr unsigned CONSUMERS    = 4; /* warps */
 constexpr unsigned STAGES       = 2000;
 constexpr unsigned SOURCE_WORDS = 1u << 18;
-constexpr unsigned LATE         = 1000000;
 
 __global__ void fill(unsigned *source)
 {
@@ -37,6 +35,9 @@ __global__ void fill(unsigned *source)
 }
 
 #if SIMT_HAS_BULK
+
+constexpr unsigned SLOTS = 8;
+constexpr unsigned LATE  = 1000000;
 
 __device__ unsigned hash(unsigned v)
 {
