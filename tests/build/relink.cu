@@ -6,7 +6,7 @@
  *   relink SPEC ARCH FILE
  *
  * Prints the result of shpool_relink(), and writes the cubin.  -DVARIABLES adds variables that must
- * not be copied; -DCONSTANTS adds some that may be.
+ * not be copied; -DCONSTANTS adds some that may be.  Code for sm_90a has setmaxnreg.
  */
 #include <cstdio>
 #include <cstdlib>
@@ -58,7 +58,17 @@ template <typename Word> static __device__ void work(shpool_pool &pool, Word *ou
     shpool_fini(heap);
 }
 
-static __global__ void of_file(shpool_pool pool, unsigned *out) { work(pool, out); }
+static __global__ void __launch_bounds__(256, 1) of_file(shpool_pool pool, unsigned *out)
+{
+#if defined(__CUDA_ARCH_FEAT_SM90_ALL)
+    if (threadIdx.x < 128) {
+        asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    } else {
+        asm volatile("setmaxnreg.inc.sync.aligned.u32 232;");
+    }
+#endif
+    work(pool, out);
+}
 template <typename Word> __global__ void of_type(shpool_pool pool, Word *out) { work(pool, out); }
 namespace {
 __global__ void of_nowhere(shpool_pool pool, unsigned *out) { work(pool, out); }

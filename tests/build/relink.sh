@@ -88,6 +88,14 @@ check "a pool that spills" joins lto own:spill=arena,binding=linked
 for name in bitmap warp_best_fit; do # linked.sh has all of them
     check "$name inlined" joins lto "$name:binding=linked"
 done
+# shellcheck disable=SC2086
+if check "code for sm_90a" program lettered $code -gencode arch=compute_90a,code=sm_90a \
+    -gencode arch=compute_90a,code=lto_90a -DSHPOOL_LTO && [ "$cuda_low" -le 90 ]; then
+    for name in bitmap planes; do # joined for sm_90, its setmaxnreg would be refused
+        check "$name inlined, with setmaxnreg" "$work/lettered" "$name:binding=linked" 90 \
+            "$work/lettered.cubin"
+    done
+fi
 check "variables are refused" refuses 'counter' variables own
 check "all of them are named" refuses 'copies of 4 variables' variables own
 check "unless they are allowed" joins variables own:copies=1
