@@ -380,11 +380,12 @@ void simt_fiber_destroy(simt_fiber *fiber)
 
 /* ---- stacks ---- */
 
-shpool_status simt_stacks_create(simt_stacks *stacks, uint32_t count)
+shpool_status simt_stacks_create(simt_stacks *stacks, uint32_t count, uint32_t least)
 {
     size_t page  = (size_t)sysconf(_SC_PAGESIZE);
     size_t bytes = simt_sanitized() ? STACK_BYTES_SANITIZED : STACK_BYTES;
 
+    bytes = (bytes < least) ? least : bytes;
     /* Rounded up for pages of 64 KiB; the guard page is below its stack. */
     stacks->stack_bytes = (bytes + page - 1u) / page * page;
     stacks->stride      = stacks->stack_bytes + page;

@@ -37,7 +37,8 @@ typedef struct simt_stacks {
     size_t stride;
 } simt_stacks;
 
-shpool_status simt_stacks_create(simt_stacks *stacks, uint32_t count);
+/** Stacks of at least `least` bytes. */
+shpool_status simt_stacks_create(simt_stacks *stacks, uint32_t count, uint32_t least);
 void simt_stacks_destroy(simt_stacks *stacks);
 
 /** Turn the calling flow into a fiber that others can switch back to. */

@@ -15,6 +15,8 @@
 
 extern void __tsan_acquire(void *addr) __attribute__((weak));
 extern void __tsan_release(void *addr) __attribute__((weak));
+/* check/order.c has these functions, too, and must be told where an object ends. */
+extern void shpool_check_forget(void *addr) __attribute__((weak));
 
 struct simt_join {
     uint32_t users;
@@ -54,6 +56,9 @@ void simt_join_arrive(simt_join *join)
 void simt_join_drop(simt_join *join)
 {
     if ((join != NULL) && (__atomic_fetch_sub(&join->users, 1, __ATOMIC_ACQ_REL) == 1)) {
+        if (shpool_check_forget != NULL) {
+            shpool_check_forget(join);
+        }
         free(join);
     }
 }

@@ -12,7 +12,7 @@
 #include "engine.h"
 
 #define RESERVED_BYTES   1024u
-#define MAX_BLOCKS       65535u
+#define MAX_BLOCKS       0x7fffffffu
 #define MAX_OS_THREADS   64u
 #define MAX_ARENA_BYTES  (1024u * 1024u) /* of static and of dynamic memory */
 #define DEFAULT_SWITCHES 100000000ull
@@ -81,6 +81,9 @@ static shpool_status launch_check(simt_block *block)
                   "simt: from_zero with clusters of %u blocks and %u bytes of shared memory; it "
                   "needs clusters of 1 block, and at least 16 bytes", block->cluster,
                   launch->static_bytes + launch->dynamic_bytes);
+    } else if ((launch->arena != NULL) && (block->cluster > 1)) {
+        simt_fail(block, SHPOOL_ERR_INVALID, "simt: memory of the caller's for clusters of %u "
+                  "blocks; it is possible without clusters only", block->cluster);
     }
     launch->max_switches = (launch->max_switches == 0) ? DEFAULT_SWITCHES : launch->max_switches;
     launch->timeout_ms   = (launch->timeout_ms == 0) ? DEFAULT_TIMEOUT : launch->timeout_ms;
@@ -138,6 +141,10 @@ static shpool_status arena_create(simt_block *block)
     if (block->cluster > 1) {
         return arenas_create(block);
     }
+    if (block->launch.arena != NULL) {
+        block->arena = (unsigned char *)block->launch.arena - reserved;
+        return SHPOOL_OK;
+    }
     if (posix_memalign(&arena, SHPOOL_MAX_ALIGNMENT, block->arena_end) != 0) {
         simt_fail(block, SHPOOL_ERR_NO_MEMORY, "simt: no %u bytes for the arena",
                   block->arena_end);
@@ -190,7 +197,9 @@ void simt_block_destroy(simt_block *block)
     }
     simt_async_destroy(block);
     free(block->thread);
-    if (block->cluster <= 1) {
+    if (block->launch.arena != NULL) {
+        /* the caller's */
+    } else if (block->cluster <= 1) {
         free(block->arena);
     } else if (block->arena != NULL) {
         for (uint32_t rank = 0; rank < block->cluster; rank++) { /* who maps it next is not told */

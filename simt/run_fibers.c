@@ -222,7 +222,8 @@ const simt_engine_ops simt_fibers_ops = {
 
 shpool_status simt_fibers_create(simt_block *block)
 {
-    shpool_status status = simt_stacks_create(&block->stacks, block->threads);
+    shpool_status status = simt_stacks_create(&block->stacks, block->threads,
+                                              block->launch.stack_bytes);
 
     if (status == SHPOOL_OK) {
         status = simt_fiber_adopt(&block->main);

@@ -30,6 +30,28 @@ static simt_thread *block_of(const simt_thread *thread)
     return &thread->block->thread[thread->index - thread->self.rank];
 }
 
+/* Threads that a meeting need not wait for. */
+static uint32_t leavers_of(const simt_block *block, const simt_meeting *meeting)
+{
+    return (block->launch.leavers != 0) ? meeting->exited : 0u;
+}
+
+/* Let all go that stand at a meeting's barrier; `closer`: runs already, or NULL. */
+static void end_meeting(simt_block *block, simt_meeting *meeting, simt_thread *members,
+                        simt_state state, simt_thread *closer)
+{
+    meeting->arrived = 0;
+    meeting->join    = NULL;
+    for (uint32_t i = 0; i < meeting->threads; i++) {
+        if ((&members[i] != closer) && (members[i].state == (uint32_t)state)) {
+            wake(block, &members[i]);
+        }
+    }
+    if (closer != NULL) {
+        closer->state = SIMT_STATE_RUNNING;
+    }
+}
+
 /* `thread` arrives at the barrier of a meeting; `members`: the first of its threads. */
 static void meet(simt_block *block, simt_thread *thread, simt_place place, simt_meeting *meeting,
                  simt_thread *members, simt_state state)
@@ -47,17 +69,10 @@ static void meet(simt_block *block, simt_thread *thread, simt_place place, simt_
     thread->join = meeting->join;
     simt_join_arrive(thread->join);
     meeting->arrived++;
-    if ((meeting->arrived < meeting->threads) || meeting->mixed) {
+    if ((meeting->arrived + leavers_of(block, meeting) < meeting->threads) || meeting->mixed) {
         return; /* threads that have exited never arrive: simt_sync_stuck() finds them */
     }
-    meeting->arrived = 0;
-    meeting->join    = NULL;
-    thread->state    = SIMT_STATE_RUNNING;
-    for (uint32_t i = 0; i < meeting->threads; i++) {
-        if (&members[i] != thread) {
-            wake(block, &members[i]);
-        }
-    }
+    end_meeting(block, meeting, members, state, thread);
 }
 
 void simt_sync_barrier(simt_block *block, simt_thread *thread, simt_place place)
@@ -211,6 +226,9 @@ void simt_sync_collective(simt_block *block, simt_thread *thread, simt_place pla
         }
         return;
     }
+    if (block->launch.leavers != 0) {
+        thread->mask &= lanes & ~warp->lanes.exited;
+    }
     if (mask_is_bad(block, thread, warp, lanes)) {
         return;
     }
@@ -253,6 +271,30 @@ void simt_sync_begin(simt_thread *thread)
     meeting_of(thread)->begun = 1;
 }
 
+/* `thread` has exited: nobody waits for it any more. */
+static void leave(simt_block *block, const simt_thread *thread, simt_thread *warp, uint32_t self)
+{
+    simt_meeting *meeting = meeting_of(thread);
+
+    if ((meeting->arrived > 0) && !meeting->mixed &&
+        (meeting->arrived + meeting->exited == meeting->threads)) {
+        end_meeting(block, meeting, block_of(thread), SIMT_STATE_BARRIER, NULL);
+    }
+    for (uint32_t rest = warp->lanes.waiting; rest != 0; rest &= rest - 1u) {
+        warp[simt_ffs(rest) - 1u].mask &= ~self;
+    }
+    /* the newest lane of a call knows who waits in it */
+    for (uint32_t rest = warp->lanes.waiting; rest != 0; rest &= rest - 1u) {
+        uint32_t     lane  = simt_ffs(rest) - 1u;
+        simt_thread *other = &warp[lane];
+
+        if ((((warp->lanes.waiting >> lane) & 1u) != 0) && (other->together == other->mask)) {
+            complete(block, warp, other);
+            wake(block, other);
+        }
+    }
+}
+
 void simt_sync_exit(simt_block *block, simt_thread *thread)
 {
     uint32_t     lanes;
@@ -266,6 +308,10 @@ void simt_sync_exit(simt_block *block, simt_thread *thread)
     block->all.exited++;
     meeting_of(thread)->exited++;
     simt_async_exit(block, thread);
+    if (block->launch.leavers != 0) {
+        leave(block, thread, warp, self);
+        return;
+    }
     for (uint32_t rest = warp->lanes.waiting; rest != 0; rest &= rest - 1u) {
         const simt_thread *other = &warp[simt_ffs(rest) - 1u];
 

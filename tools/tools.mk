@@ -11,5 +11,6 @@ shpool_tool_sources = \
 	tools/output.c \
 	tools/output.h
 include tools/info/info.mk
+include tools/check/check.mk
 include tools/coalesce/coalesce.mk
 include tools/bench/bench.mk

@@ -38,7 +38,7 @@ typedef enum simt_engine {
 
 /** A launch, as <<<grid, block, bytes>>>.  Zeroed fields take the defaults in brackets. */
 typedef struct simt_launch {
-    uint32_t grid[3];        /**< blocks along x, y, z [1]; at most 65,535 in all */
+    uint32_t grid[3];        /**< blocks along x, y, z [1]; at most 2^31-1 in all */
     uint32_t block[3];       /**< threads along x, y, z [1]; at most 1,024 in all */
     uint32_t dynamic_bytes;  /**< dynamic shared memory, at most 1 MiB [0] */
     uint32_t static_bytes;   /**< static shared memory before it, for kernels with arrays [0] */
@@ -56,6 +56,12 @@ typedef struct simt_launch {
     uint32_t from_zero;      /**< 1: shared memory begins at address 0, as on sm_75, which has no
                                   clusters and needs at least 16 bytes of it; [0: after 1 KiB
                                   reserved by the system, as on sm_80 and newer] */
+    void    *arena;          /**< memory of a block instead of the engine's, without clusters: the
+                                  1 KiB before its first byte is not touched [NULL: the engine's] */
+    uint32_t stack_bytes;    /**< of a thread, at least 64 KiB [as simt_kernel says] */
+    uint32_t leavers;        /**< 1: threads that have exited count as present at barriers and in
+                                  masks, as on sm_70 and newer; a mask may also name lanes that the
+                                  block does not have [0: they are reported] */
 } simt_launch;
 
 /** Result of a run, or the reason why it stopped. */

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* The last accesses to each word of global and shared memory, and the rules.
+ *
+ * A race: two accesses to the same byte, by different threads of one launch, at least one of them a
+ * write, not both strong, and neither happens before the other.  Atomics are strong.  A volatile
+ * access is strong towards threads of other warps; within a warp it is plain, because code that
+ * relies on volatile instead of __syncwarp() assumes lock step.  The order is the one of order.c;
+ * a kernel happens before the next one, and the blocks of a kernel are not ordered.
+ *
+ * Of a word the last write is kept and two reads: a race with another one can be missed. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "check.h"
+
+#define BYTES_MASK  0xfu       /* of check_access.who */
+#define STRONG      0x10u
+#define FRAGILE     0x20u      /* strong, because it is volatile */
+#define THREAD_BIT  6u
+#define TICK_BIT    16u
+#define TICK_MOST   0xffffu
+
+extern unsigned char __executable_start[];
+
+static uint32_t thread_of(const check_access *a)
+{
+    return (a->who >> THREAD_BIT) & 0x3ffu;
+}
+
+static const void *pc_of(const check_access *a)
+{
+    return __executable_start + a->pc;
+}
+
+/* Did the earlier access happen before the running thread's next one? */
+static int is_before(const check_record *record, const check_access *a)
+{
+    if (a->block == check_now.block) {
+        uint32_t tick = a->who >> TICK_BIT;
+
+        /* a tick that does not fit is taken as known: a race may be missed, none is invented */
+        return (tick == TICK_MOST) || check_known(thread_of(a), tick);
+    }
+    return record->shared || check_block_known(a->block);
+}
+
+static int is_strong_pair(const check_access *a, const check_access *b)
+{
+    if ((a->who & b->who & STRONG) == 0) {
+        return 0;
+    }
+    return (a->block != b->block) || (thread_of(a) / 32u != thread_of(b) / 32u) ||
+           ((a->who & b->who & FRAGILE) == 0);
+}
+
+static void add_access(check_finding *finding, const check_access *a, const char *kind,
+                       uint32_t bytes)
+{
+    check_at(finding, pc_of(a), "%s%s of %u byte%s by thread %u of block %u",
+             ((a->who & FRAGILE) != 0) ? "volatile " : ((a->who & STRONG) != 0) ? "atomic " : "",
+             kind, bytes, (bytes == 1) ? "" : "s", thread_of(a), a->block - check_now.first);
+}
+
+static void report_race(const check_record *record, const void *ptr, const check_access *now,
+                        int writes, const check_access *before, int wrote)
+{
+    const int      same = now->block == before->block;
+    const int      warp = same && (thread_of(now) / 32u == thread_of(before) / 32u);
+    char           where[400];
+    check_finding *finding;
+
+    check_describe(record, ptr, where, sizeof(where));
+    finding = check_begin(CHECK_ERROR, "race", "race in %s memory, %s: nothing orders the two "
+                          "accesses; %s is missing between them",
+                          record->shared ? "shared" : "global", where,
+                          warp ? "__syncwarp() or a barrier"
+                               : same ? "__syncthreads()"
+                                      : "a second kernel, or __threadfence() and an atomic,");
+    add_access(finding, now, writes ? "write" : "read",
+               (uint32_t)__builtin_popcount(now->who & BYTES_MASK));
+    add_access(finding, before, wrote ? "write" : "read",
+               (uint32_t)__builtin_popcount(before->who & BYTES_MASK));
+    check_end(finding);
+}
+
+static int is_race(const check_record *record, const check_access *before, const check_access *now)
+{
+    return (before->block >= check_now.first) && ((before->who & now->who & BYTES_MASK) != 0) &&
+           !is_before(record, before) && !is_strong_pair(before, now);
+}
+
+static void report_invalid(const check_record *record, const void *ptr, const check_access *now)
+{
+    char           where[400];
+    check_finding *finding;
+
+    check_describe(record, ptr, where, sizeof(where));
+    finding = check_begin(CHECK_ERROR, "uninitialised", "read of %s memory that nothing has "
+                          "written: %s", record->shared ? "shared" : "global", where);
+    add_access(finding, now, "read", (uint32_t)__builtin_popcount(now->who & BYTES_MASK));
+    if (record->pc != NULL) {
+        check_at(finding, record->pc, "allocated");
+    }
+    check_end(finding);
+}
+
+/* ---- pools: only the bytes of live allocations may be accessed ---- */
+
+typedef struct pool_allocation {
+    unsigned char *base;
+    size_t         bytes;
+    const void    *pc;
+    const void    *freed; /* NULL: it is live */
+} pool_allocation;
+
+static struct {
+    pool_allocation *of;
+    uint32_t         count;
+    uint32_t         room;
+    uint32_t         block; /* they belong to it */
+} pools;
+
+/* Set or clear the bits of bytes in a pool; live: those of allocations. */
+static void mark_pool(void *ptr, size_t bytes, int live)
+{
+    check_record *record = check_find(ptr);
+    check_cell   *cells;
+    size_t        at;
+
+    if ((record == NULL) || !record->shared) {
+        return; /* the allocation has spilled to global memory */
+    }
+    cells = check_cells(record);
+    at    = (size_t)((unsigned char *)ptr - record->base);
+    for (size_t i = at; i < at + bytes; i++) {
+        check_cell *cell = &cells[i / 4u];
+        uint8_t     bit  = (uint8_t)(1u << (i % 4u));
+
+        if (cell->block != check_now.block) {
+            *cell = (check_cell){ .block = check_now.block };
+        }
+        cell->pooled |= bit;
+        cell->live    = (uint8_t)((cell->live & ~bit) | (live ? bit : 0u));
+        cell->valid   = (uint8_t)(cell->valid & ~bit);
+        cell->write   = cell->read[0] = cell->read[1] = (check_access){ .block = 0 };
+    }
+}
+
+void shpool_check_pool(void *start, size_t bytes)
+{
+    if (pools.block != check_now.block) {
+        pools.block = check_now.block;
+        pools.count = 0;
+    }
+    mark_pool(start, bytes, 0);
+}
+
+void shpool_check_pool_malloc(void *ptr, size_t bytes, const void *pc)
+{
+    if (pools.count == pools.room) {
+        pools.room = (pools.room == 0) ? 256u : 2u * pools.room;
+        pools.of   = realloc(pools.of, pools.room * sizeof(*pools.of));
+    }
+    pools.of[pools.count++] = (pool_allocation){ ptr, bytes, pc, NULL };
+    mark_pool(ptr, bytes, 1);
+}
+
+void shpool_check_pool_free(void *ptr, const void *pc)
+{
+    for (uint32_t i = pools.count; i > 0; i--) {
+        if ((pools.of[i - 1u].base == ptr) && (pools.of[i - 1u].freed == NULL)) {
+            pools.of[i - 1u].freed = pc;
+            mark_pool(ptr, pools.of[i - 1u].bytes, 0);
+            return;
+        }
+    }
+}
+
+/* The newest allocation that begins before the address. */
+static const pool_allocation *pool_near(const void *ptr)
+{
+    const pool_allocation *found = NULL;
+
+    for (uint32_t i = 0; i < pools.count; i++) {
+        if ((pools.of[i].base <= (const unsigned char *)ptr) &&
+            ((found == NULL) || (pools.of[i].base >= found->base))) {
+            found = &pools.of[i];
+        }
+    }
+    return found;
+}
+
+/* ---- the rules of a word ---- */
+
+static void report_pool(const void *ptr, const check_access *now, int writes)
+{
+    const pool_allocation *near  = pool_near(ptr);
+    check_finding         *finding;
+
+    if (near == NULL) {
+        finding = check_begin(CHECK_ERROR, "pool-bounds", "access to a pool outside its "
+                              "allocations");
+    } else {
+        const size_t off = (size_t)((const unsigned char *)ptr - near->base);
+
+        finding = check_begin(CHECK_ERROR, ((near->freed != NULL) && (off < near->bytes))
+                                               ? "pool-use-after-free" : "pool-bounds",
+                              "access to byte %zu of a pool's allocation of %zu bytes%s", off,
+                              near->bytes, (near->freed != NULL) ? ", which was freed" : "");
+    }
+    add_access(finding, now, writes ? "write" : "read",
+               (uint32_t)__builtin_popcount(now->who & BYTES_MASK));
+    if (near != NULL) {
+        check_at(finding, near->pc, "allocated");
+        if (near->freed != NULL) {
+            check_at(finding, near->freed, "freed");
+        }
+    }
+    check_end(finding);
+}
+
+/* Reads: keep the first that later ones do not follow, and the last. */
+static void note_read(const check_record *record, check_cell *cell, const check_access *now)
+{
+    if ((cell->read[0].block == 0) || is_before(record, &cell->read[0])) {
+        cell->read[0] = *now;
+    } else {
+        cell->read[1] = *now;
+    }
+}
+
+static void one_word(const check_record *record, check_cell *cell, const void *ptr, unsigned how,
+                     const check_access *now)
+{
+    const int      writes = (how & SHPOOL_CHECK_WRITE) != 0;
+    const unsigned bytes  = now->who & BYTES_MASK;
+
+    if (record->shared && (cell->block != check_now.block)) {
+        *cell = (check_cell){ .block = check_now.block };
+    }
+    if ((cell->pooled & bytes & ~(unsigned)cell->live) != 0) {
+        report_pool(ptr, now, writes);
+        return;
+    }
+    if ((!writes || ((how & SHPOOL_CHECK_ACQUIRE) != 0)) && ((how & SHPOOL_CHECK_LOOSE) == 0) &&
+        ((record->name == NULL) || record->shared) && ((bytes & ~(unsigned)cell->valid) != 0)) {
+        report_invalid(record, ptr, now);
+        cell->valid |= (uint8_t)bytes; /* once for each word */
+    }
+    if ((cell->write.block != 0) && is_race(record, &cell->write, now)) {
+        report_race(record, ptr, now, writes, &cell->write, 1);
+    }
+    for (uint32_t i = 0; writes && (i < 2); i++) {
+        if ((cell->read[i].block != 0) && is_race(record, &cell->read[i], now)) {
+            report_race(record, ptr, now, 1, &cell->read[i], 0);
+        }
+    }
+    if (writes) {
+        cell->valid  |= (uint8_t)bytes;
+        cell->write   = *now;
+        cell->read[0] = cell->read[1] = (check_access){ .block = 0 };
+    } else {
+        note_read(record, cell, now);
+    }
+}
+
+void check_shadow(const void *ptr, size_t bytes, unsigned how, const void *pc)
+{
+    check_record *record = check_find(ptr);
+    check_cell   *cells  = check_cells(record);
+    size_t        at     = (size_t)((const unsigned char *)ptr - record->base);
+    size_t        end    = at + bytes;
+    uint32_t      tick   = check_tick();
+    check_access  now    = {
+        .pc    = (uint32_t)((const unsigned char *)pc - __executable_start),
+        .block = check_now.block,
+    };
+
+    now.who = (((tick < TICK_MOST) ? tick : TICK_MOST) << TICK_BIT) |
+              (simt_self->rank << THREAD_BIT);
+    if ((how & (SHPOOL_CHECK_ATOMIC | SHPOOL_CHECK_VOLATILE)) != 0) {
+        now.who |= STRONG | (((how & SHPOOL_CHECK_VOLATILE) != 0) ? FRAGILE : 0u);
+    }
+    for (size_t word = at / 4u; 4u * word < end; word++) {
+        size_t   from = (at > 4u * word) ? at - 4u * word : 0u;
+        size_t   to   = (end < 4u * word + 4u) ? end - 4u * word : 4u;
+        check_access one = now;
+
+        one.who |= ((1u << to) - 1u) & ~((1u << from) - 1u);
+        one_word(record, &cells[word], record->base + 4u * word + from, how, &one);
+    }
+}
+
+/* ---- what the host, and pools, do to memory ---- */
+
+void check_wipe(void *ptr, size_t bytes, int valid)
+{
+    check_record *record = check_find(ptr);
+    check_cell   *cells  = check_cells(record);
+    size_t        at     = (size_t)((unsigned char *)ptr - record->base);
+    size_t        end    = at + bytes;
+
+    for (size_t i = at; i < end;) {
+        check_cell *cell = &cells[i / 4u];
+
+        if (!valid || (i % 4u == 0)) { /* no access before it counts */
+            cell->write = cell->read[0] = cell->read[1] = (check_access){ .block = 0 };
+        }
+        if ((i % 4u == 0) && (i + 4u <= end)) {
+            cell->valid = valid ? 0xfu : 0u;
+            i += 4u;
+        } else {
+            cell->valid = (uint8_t)(valid ? (cell->valid | (1u << i % 4u))
+                                          : (cell->valid & ~(1u << i % 4u)));
+            i++;
+        }
+    }
+}
