@@ -106,7 +106,7 @@ void shpool_check_access(const void *ptr, size_t bytes, unsigned how, const void
     take_turns(how);
     if (record == NULL) {
         if (((size_t)ptr - (size_t)__builtin_frame_address(0) + NEAR > 2u * NEAR) &&
-            !check_is_static(ptr) && !is_closure(ptr)) {
+            !check_is_static(ptr) && !is_closure(ptr) && !(check_now.spills && is_mapped(ptr))) {
             report_stray(ptr, bytes, how, pc);
         }
         return;

@@ -71,7 +71,8 @@ typedef struct check_options {
     unsigned long long seed;
     uint32_t explore;   /* preemptions + 1; 0: no exploration */
     uint32_t most;      /* findings that are printed */
-    uint32_t leaks;     /* 1: report memory that is not freed */
+    uint32_t strict;    /* 1: notes are errors */
+    uint32_t budget;    /* switches of a block, in thousands */
     const char *output; /* findings, one a line, for the tool; or NULL */
 } check_options;
 const check_options *check_asked(void);
@@ -145,7 +146,7 @@ typedef struct check_running {
     uint32_t first; /* number of the launch's block 0; block n has first + n */
     uint32_t block; /* number of the block that runs */
     uint32_t spins; /* accesses since a switch was possible */
-    int      stopped;
+    int      spills; /* a pool has memory of the process's heap */
 } check_running;
 
 /** The launch that runs; call is NULL: none. */

@@ -12,14 +12,19 @@ libshpool_check_a_SOURCES = \
 libshpool_check_a_CFLAGS = $(AM_CFLAGS) $(SHPOOL_NO_TSAN_CFLAGS)
 shpoolcheckdir = $(includedir)/shpool/check
 shpoolcheck_HEADERS = \
+	include/shpool/check/cuComplex.h \
 	include/shpool/check/cuda.h \
+	include/shpool/check/cuda_bf16.h \
+	include/shpool/check/cuda_fp16.h \
 	include/shpool/check/cuda_runtime.h \
 	include/shpool/check/cuda_runtime_api.h \
 	include/shpool/check/device_functions.h \
 	include/shpool/check/device_launch_parameters.h \
 	include/shpool/check/math_functions.h \
+	include/shpool/check/pool.cuh \
 	include/shpool/check/shpool_check.h \
 	include/shpool/check/shpool_check_device.h \
+	include/shpool/check/shpool_check_half.h \
 	include/shpool/check/sm_60_atomic_functions.h \
 	include/shpool/check/vector_functions.h \
 	include/shpool/check/vector_types.h

@@ -8,7 +8,6 @@
 
 #define STACK_BYTES    (512u * 1024u)
 #define SWITCH_PERIOD  8u            /* atomics and volatile accesses between switches */
-#define MAX_SWITCHES   20000000ull   /* of a block: a few seconds */
 #define SHARED_MOST    (227u * 1024u)
 #define EXPLORE_BYTES  (64u << 20)   /* of memory that is restored for each schedule */
 
@@ -321,7 +320,7 @@ int shpool_check_launch(const shpool_check_call *call, void (*run)(void *arg), v
         .static_bytes  = (uint32_t)static_bytes,
         .seed          = check_asked()->seed,
         .switch_period = SWITCH_PERIOD,
-        .max_switches  = MAX_SWITCHES,
+        .max_switches  = 1000ull * check_asked()->budget,
         .arena         = window,
         .stack_bytes   = STACK_BYTES,
         .leavers       = 1,

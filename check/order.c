@@ -163,7 +163,11 @@ static void meeting_clear(meeting *m)
     m->last   = NULL;
 }
 
-void shpool_check_forget(void *key);
+/* libshpool.so calls them */
+#define CALLED SHPOOL_API
+CALLED void shpool_check_forget(void *key);
+CALLED void __tsan_release(void *key);
+CALLED void __tsan_acquire(void *key);
 
 /* The object ends; later ones of its address begin afresh. */
 void shpool_check_forget(void *key)
@@ -241,9 +245,6 @@ static void acquire(const meeting *m, thread_order *t)
 }
 
 /* ---- the executor's edges ---- */
-
-void __tsan_release(void *key);
-void __tsan_acquire(void *key);
 
 void __tsan_release(void *key)
 {

@@ -12,8 +12,9 @@
 
 #include "check.h"
 
-#define MOST_DEFAULT 20u
-#define STATUS       1 /* of a program with errors */
+#define MOST_DEFAULT   20u
+#define BUDGET_DEFAULT 100000u
+#define STATUS         1 /* of a program with errors */
 
 extern unsigned char __executable_start[];
 
@@ -52,7 +53,8 @@ const check_options *check_asked(void)
             .seed    = number_of(text, "seed=", 1),
             .explore = (uint32_t)number_of(text, "explore=", 0),
             .most    = (uint32_t)number_of(text, "most=", MOST_DEFAULT),
-            .leaks   = (uint32_t)number_of(text, "leaks=", 1),
+            .strict  = (uint32_t)number_of(text, "strict=", 0),
+            .budget  = (uint32_t)number_of(text, "budget=", BUDGET_DEFAULT),
             .output  = (file != NULL) ? file + 7 : NULL, /* the last key */
         };
     }
@@ -131,7 +133,10 @@ check_finding *check_begin(check_level level, const char *rule, const char *form
 {
     va_list arguments;
 
-    report.now = (check_finding){ .level = level, .rule = rule };
+    report.now = (check_finding){
+        .level = (check_asked()->strict != 0) ? CHECK_ERROR : level,
+        .rule  = rule,
+    };
     va_start(arguments, format);
     (void)vsnprintf(report.now.text, sizeof(report.now.text), format, arguments);
     va_end(arguments);
@@ -260,9 +265,7 @@ static void report_leak(check_record *record, void *arg)
 
 int check_summary(void)
 {
-    if (check_asked()->leaks != 0) {
-        check_each(report_leak, NULL);
-    }
+    check_each(report_leak, NULL);
     if (report.errors + report.notes > check_asked()->most) {
         fprintf(stderr, "shpool-check: %u more findings are not shown\n",
                 report.errors + report.notes - check_asked()->most);

@@ -156,8 +156,21 @@ void shpool_check_pool(void *start, size_t bytes)
     mark_pool(start, bytes, 0);
 }
 
+static pool_allocation *pool_find(const void *ptr)
+{
+    for (uint32_t i = pools.count; i > 0; i--) {
+        if ((pools.of[i - 1u].base == ptr) && (pools.of[i - 1u].freed == NULL)) {
+            return &pools.of[i - 1u];
+        }
+    }
+    return NULL;
+}
+
 void shpool_check_pool_malloc(void *ptr, size_t bytes, const void *pc)
 {
+    if (pool_find(ptr) != NULL) {
+        return; /* all lanes of a group get the same one */
+    }
     if (pools.count == pools.room) {
         pools.room = (pools.room == 0) ? 256u : 2u * pools.room;
         pools.of   = realloc(pools.of, pools.room * sizeof(*pools.of));
@@ -168,12 +181,38 @@ void shpool_check_pool_malloc(void *ptr, size_t bytes, const void *pc)
 
 void shpool_check_pool_free(void *ptr, const void *pc)
 {
-    for (uint32_t i = pools.count; i > 0; i--) {
-        if ((pools.of[i - 1u].base == ptr) && (pools.of[i - 1u].freed == NULL)) {
-            pools.of[i - 1u].freed = pc;
-            mark_pool(ptr, pools.of[i - 1u].bytes, 0);
-            return;
-        }
+    pool_allocation *found = pool_find(ptr);
+
+    if (found != NULL) {
+        found->freed = pc;
+        mark_pool(ptr, found->bytes, 0);
+    }
+}
+
+void shpool_check_pool_resize(void *ptr, size_t bytes)
+{
+    pool_allocation *found = pool_find(ptr);
+
+    if ((found != NULL) && (bytes < found->bytes)) {
+        mark_pool(found->base + bytes, found->bytes - bytes, 0);
+    } else if (found != NULL) {
+        mark_pool(found->base + found->bytes, bytes - found->bytes, 1);
+    }
+    if (found != NULL) {
+        found->bytes = bytes;
+    }
+}
+
+void shpool_check_pool_spills(void) { check_now.spills = 1; }
+
+void shpool_check_pool_forget(void *start, size_t bytes)
+{
+    check_record *record = check_find(start);
+    check_cell   *cells  = check_cells(record);
+    size_t        at     = (size_t)((unsigned char *)start - record->base);
+
+    for (size_t i = at / 4u; i < (at + bytes) / 4u; i++) {
+        cells[i].pooled = 0;
     }
 }
 
@@ -230,6 +269,13 @@ static void note_read(const check_record *record, check_cell *cell, const check_
     }
 }
 
+/* Whether it is known what was written: variables begin with zeros, and the host writes managed
+ * memory. */
+static int is_tracked(const check_record *record)
+{
+    return record->shared || ((record->name == NULL) && (record->kind != SHPOOL_CHECK_MANAGED));
+}
+
 static void one_word(const check_record *record, check_cell *cell, const void *ptr, unsigned how,
                      const check_access *now)
 {
@@ -244,7 +290,7 @@ static void one_word(const check_record *record, check_cell *cell, const void *p
         return;
     }
     if ((!writes || ((how & SHPOOL_CHECK_ACQUIRE) != 0)) && ((how & SHPOOL_CHECK_LOOSE) == 0) &&
-        ((record->name == NULL) || record->shared) && ((bytes & ~(unsigned)cell->valid) != 0)) {
+        is_tracked(record) && ((bytes & ~(unsigned)cell->valid) != 0)) {
         report_invalid(record, ptr, now);
         cell->valid |= (uint8_t)bytes; /* once for each word */
     }

@@ -29,6 +29,10 @@
 #ifndef SHPOOL_SHPOOL_CUH
 #define SHPOOL_SHPOOL_CUH
 
+#if defined(SHPOOL_CHECKED) /* shpool-check: the program runs on the executor */
+#include <shpool/check/pool.cuh>
+#else
+
 #include <shpool/heap.h>
 
 #if !defined(__CUDACC_RTC__)
@@ -502,5 +506,7 @@ static inline shpool_status shpool_close(shpool_pool *pool)
 #include <shpool/launch.cuh> /* after the functions that it needs */
 
 #endif /* !__CUDACC_RTC__ */
+
+#endif /* !SHPOOL_CHECKED */
 
 #endif /* SHPOOL_SHPOOL_CUH */

@@ -23,6 +23,7 @@ typedef struct check_request {
     uint32_t     seed;
     uint32_t     seeds;
     uint32_t     explore; /* UINT32_MAX: no */
+    uint32_t     budget;
     int          strict;
     int          verbose;
 } check_request;

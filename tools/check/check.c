@@ -37,6 +37,9 @@ static const tool_row rows[] = {
     {"--explore N", tool_number, AT(explore), 0, 16, NULL,
      "try every schedule with up to N preemptions, for\n"
      "launches of one block"},
+    {"--budget N", tool_number, AT(budget), 1, 4000000, NULL,
+     "thousands of switches of a block, more are a livelock\n"
+     "[100000]"},
     {"--strict", tool_flag, AT(strict), 1, 0, NULL, "notes are errors, too: leaks, threads that left"},
     {"--sarif FILE", tool_file, AT(sarif), 0, 0, NULL, "write the findings as SARIF"},
     {"--junit FILE", tool_file, AT(junit), 0, 0, NULL, "write the findings as JUnit"},
@@ -91,9 +94,10 @@ static int run_all(const check_request *request, const char *program, const char
     for (uint32_t i = 0; (i < request->seeds) && (status == 0); i++) {
         char *asked = NULL;
 
-        if (asprintf(&asked, "seed=%u,explore=%u,strict=%d,output=%s", request->seed + i,
+        if (asprintf(&asked, "seed=%u,explore=%u,budget=%u,strict=%d,output=%s",
+                     request->seed + i,
                      (request->explore != UINT32_MAX) ? request->explore + 1u : 0u,
-                     request->strict, log) < 0) {
+                     request->budget, request->strict, log) < 0) {
             return CHECK_FAILED;
         }
         (void)setenv("SHPOOL_CHECK", asked, 1);
@@ -133,7 +137,7 @@ static int build_and_run(const check_request *request)
 
 static int run(int argc, char **argv)
 {
-    check_request request = { .seed = 1, .seeds = 1, .explore = UINT32_MAX,
+    check_request request = { .seed = 1, .seeds = 1, .explore = UINT32_MAX, .budget = 100000,
                               .compiler = "clang++", .root = NULL };
     int           left    = argc;
     int           own;

@@ -239,7 +239,7 @@ static const char *translate_launch(const char *at, check_text *out)
         return close;
     }
     out->bytes = keep;
-    check_text_say(out, "::shpool_check::launch(\"");
+    check_text_say(out, "::shpool_checker::launch(\"");
     for (const char *c = callee; *c != '\0'; c++) {
         if ((*c != '\n') && (*c != '"') && (*c != '\\')) {
             check_text_add(out, c, 1);

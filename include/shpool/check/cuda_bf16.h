@@ -5,8 +5,8 @@
 #include "shpool_check_half.h"
 
 #pragma clang attribute push(__attribute__((no_sanitize("thread"))), apply_to = function)
-typedef shpool_check::half<8, 7>           __nv_bfloat16;
-typedef shpool_check::half2<__nv_bfloat16> __nv_bfloat162;
+typedef shpool_checker::half<8, 7>           __nv_bfloat16;
+typedef shpool_checker::half2<__nv_bfloat16> __nv_bfloat162;
 typedef __nv_bfloat16  nv_bfloat16;
 typedef __nv_bfloat162 nv_bfloat162;
 SHPOOL_CHECK_HALF(__nv_bfloat16, __nv_bfloat162, bfloat16, bfloat162)

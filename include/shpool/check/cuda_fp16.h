@@ -5,8 +5,8 @@
 #include "shpool_check_half.h"
 
 #pragma clang attribute push(__attribute__((no_sanitize("thread"))), apply_to = function)
-typedef shpool_check::half<5, 10>   __half;
-typedef shpool_check::half2<__half> __half2;
+typedef shpool_checker::half<5, 10>   __half;
+typedef shpool_checker::half2<__half> __half2;
 typedef __half  half;
 typedef __half2 half2;
 SHPOOL_CHECK_HALF(__half, __half2, half, half2)

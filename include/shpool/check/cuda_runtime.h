@@ -139,7 +139,7 @@ typedef struct shpool_check_stream *cudaStream_t;
 #define cudaStreamLegacy    ((cudaStream_t)1)
 #define cudaStreamPerThread ((cudaStream_t)2)
 
-namespace shpool_check {
+namespace shpool_checker {
 template <typename Kernel> struct bound {
     shpool_check_call call;
     Kernel            kernel;

@@ -81,6 +81,11 @@ void shpool_check_misuse(const char *rule, const char *text, const char *file, i
 void shpool_check_pool(void *start, size_t bytes);
 void shpool_check_pool_malloc(void *ptr, size_t bytes, const void *pc);
 void shpool_check_pool_free(void *ptr, const void *pc);
+void shpool_check_pool_resize(void *ptr, size_t bytes);
+/** The pool requests memory elsewhere: which, is not known here. */
+void shpool_check_pool_spills(void);
+/** From now on all bytes of it may be accessed. */
+void shpool_check_pool_forget(void *start, size_t bytes);
 
 /** Dynamic shared memory: all `extern __shared__` arrays are this one. */
 extern unsigned char shpool_check_dynamic[];

@@ -5,7 +5,7 @@
 
 #include "cuda_runtime.h"
 
-namespace shpool_check {
+namespace shpool_checker {
 
 /* A float's bits with `exponent` and `mantissa` bits, rounded to nearest even. */
 template <int exponent, int mantissa> inline uint16_t narrow(float value)
