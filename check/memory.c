@@ -53,6 +53,7 @@ static struct {
     uint32_t      count;
     uint32_t      room;
     uint32_t      dynamic; /* record of dynamic shared memory */
+    uint32_t      first;   /* record of the first allocation */
 } memory;
 
 /* ---- records ---- */
@@ -281,15 +282,20 @@ void *shpool_check_malloc(size_t bytes, shpool_check_kind kind, const void *pc)
     size_t        span = (bytes + 2u * UNIT - 1u) / UNIT * UNIT;
     void         *base;
     check_record *record;
+    uint32_t      n;
 
     open_memory();
     if ((bytes > memory.global.bytes) || (memory.used + span > memory.global.bytes)) {
         return NULL;
     }
+    memory.used   = (memory.used == 0) ? UNIT : memory.used; /* a gap before the first one, too */
     base          = memory.global.start + memory.used;
     memory.used  += span;
     memory.live  += bytes;
-    record        = &memory.record[record_new(&memory.global, base, bytes, span)];
+    n             = record_new(&memory.global, base, bytes, span);
+    memory.first  = (base == memory.global.start + UNIT) ? n : memory.first;
+    record        = &memory.record[n];
+    memory.global.owner[0] = 1u + memory.first;
     record->pc    = pc;
     record->kind  = (uint8_t)kind;
     return base;

@@ -186,6 +186,20 @@ void shpool_check_pool_free(void *ptr, const void *pc)
     if (found != NULL) {
         found->freed = pc;
         mark_pool(ptr, found->bytes, 0);
+        return;
+    }
+    for (uint32_t i = pools.count; i > 0; i--) {
+        if (pools.of[i - 1u].base == ptr) {
+            check_finding *finding = check_begin(CHECK_ERROR, "pool-double-free", "free of a "
+                                                 "pool's allocation of %zu bytes, which was freed",
+                                                 pools.of[i - 1u].bytes);
+
+            check_at(finding, pc, "free by thread %u of block %u", simt_self->rank,
+                     simt_self->block);
+            check_at(finding, pools.of[i - 1u].freed, "freed before");
+            check_end(finding);
+            return;
+        }
     }
 }
 

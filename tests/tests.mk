@@ -32,6 +32,7 @@ EXTRA_DIST += tests/corpus
 CLEANFILES += tests/fuzz_*.crash-* tests/fuzz_*.leak-* tests/fuzz_*.timeout-*
 
 include tests/build/build.mk
+include tests/check/check.mk
 include tests/coalesce/coalesce.mk
 include tests/compat/compat.mk
 include tests/device/device.mk

@@ -113,16 +113,24 @@ static const char *skip_brackets(const char *at)
 
 /* ---- launches ---- */
 
-/* Back over one bracketed part that ends before `at`; NULL: it does not begin. */
+/* Back over one bracketed part that ends before `at`; NULL: it does not begin.  Angles in round
+ * brackets compare. */
 static const char *back_over(const char *begin, const char *at, char open, char close)
 {
     int depth = 0;
 
     while (at > begin) {
         at--;
-        depth += (*at == close) - (*at == open);
-        if (depth == 0) {
-            return at;
+        if ((*at == ')') && (close == '>')) {
+            at = back_over(begin, at + 1, '(', ')');
+            if (at == NULL) {
+                return NULL;
+            }
+        } else {
+            depth += (*at == close) - (*at == open);
+            if (depth == 0) {
+                return at;
+            }
         }
     }
     return NULL;
@@ -218,8 +226,10 @@ static void add_arguments(check_text *out, const char *from, size_t bytes)
 }
 
 /* `at` is at `<<<`; returns the place after the launch, or NULL. */
-static const char *translate_launch(const char *at, check_text *out)
+static const char *translate_launch(const char *at, check_text *out, char *error, size_t room)
 {
+    check_text  inner = { 0 };
+    char       *arguments;
     const char *begin = callee_begin(out->start, out->start + out->bytes);
     const char *config = at + 3;
     const char *end    = configuration_end(config);
@@ -255,7 +265,14 @@ static const char *translate_launch(const char *at, check_text *out)
         none = none && isspace((unsigned char)*c);
     }
     check_text_add(out, end + 3, none ? (size_t)(open - end - 3) : 0u); /* its newlines */
-    add_arguments(out, open, (size_t)(close - open));
+    arguments = strndup(open, (size_t)(close - open));
+    if (arguments != NULL) {
+        check_translate(arguments, &inner, error, room);
+        add_arguments(out, inner.start, inner.bytes);
+    }
+    out->failed |= (arguments == NULL) || inner.failed;
+    free(inner.start);
+    free(arguments);
     free(callee);
     return close;
 }
@@ -441,7 +458,7 @@ void check_translate(const char *source, check_text *out, char *error, size_t ro
             }
             at = translate_word(begin, at, out);
         } else if (strncmp(at, "<<<", 3) == 0) {
-            at = translate_launch(at, out);
+            at = translate_launch(at, out, error, room);
             if (at == NULL) {
                 (void)snprintf(error, room, "a launch that cannot be read: %.*s:%ld",
                                (int)strcspn(file, "\"\n"), file, line);
