@@ -226,13 +226,13 @@ void shpool_check_c_assert(const char *what, const char *file, unsigned line, co
 
 static int is_outside(const void *ptr, size_t bytes, const void *pc)
 {
-    const check_record *record = check_find(ptr);
-    check_finding      *finding;
-    char                where[400];
+    const unsigned char *at     = ptr;
+    const check_record  *record = check_find(ptr);
+    check_finding       *finding;
+    char                 where[400];
 
-    if ((record == NULL) || ((record->freed == NULL) &&
-                             ((const unsigned char *)ptr >= record->base) &&
-                             ((const unsigned char *)ptr + bytes <= record->base + record->bytes))) {
+    if ((record == NULL) || ((record->freed == NULL) && (at >= record->base) &&
+                             (at + bytes <= record->base + record->bytes))) {
         return 0;
     }
     check_describe(record, ptr, where, sizeof(where));

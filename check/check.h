@@ -63,10 +63,12 @@ void check_at(check_finding *finding, const void *pc, const char *format, ...) S
 void check_at_line(check_finding *finding, const char *file, int line, const char *says);
 /** Print it, unless one of the same rule at the same places was. */
 void check_end(check_finding *finding);
+/** The pointer, or the end of the process if it is NULL: there is no memory. */
+void *check_memory(void *ptr);
 /** Print the sum, write the files; the exit status: 0, or that of a program with errors. */
 int check_summary(void);
 
-/** What the command line asked for (SHPOOL_CHECK). */
+/** What the command line asked for (LIBSHPOOL_CHECK). */
 typedef struct check_options {
     unsigned long long seed;
     uint32_t explore;   /* preemptions + 1; 0: no exploration */

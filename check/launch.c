@@ -231,8 +231,8 @@ static void save(check_record *record, void *arg)
     if (record->shared) {
         return;
     }
-    one.bytes = malloc(record->bytes + 1u);
-    one.cells = malloc(size);
+    one.bytes = check_memory(malloc(record->bytes + 1u));
+    one.cells = check_memory(malloc(size));
     memcpy(one.bytes, record->base, record->bytes);
     memcpy(one.cells, check_cells(record), size);
     snapshot.of[(*n)++] = one;
@@ -259,7 +259,7 @@ static shpool_status explore(const simt_launch *shape, simt_result *result)
     uint32_t          n      = 0;
     shpool_status     status;
 
-    snapshot.of = calloc(snapshot.count + 1u, sizeof(*snapshot.of));
+    snapshot.of = check_memory(calloc(snapshot.count + 1u, sizeof(*snapshot.of)));
     check_each(save, &n);
     status = simt_explore(shape, &bounds, &hooks, thread_main, NULL, result);
     for (uint32_t i = 0; i < snapshot.count; i++) {

@@ -64,11 +64,8 @@ static uint32_t record_new(range *in, void *base, size_t bytes, size_t span)
 
     if (memory.count == memory.room) {
         memory.room   = (memory.room == 0) ? 1024u : 2u * memory.room;
-        memory.record = realloc(memory.record, memory.room * sizeof(*memory.record));
-        if (memory.record == NULL) {
-            fprintf(stderr, "shpool-check: no memory for %u allocations\n", memory.room);
-            _exit(99);
-        }
+        memory.record = check_memory(realloc(memory.record,
+                                             memory.room * sizeof(*memory.record)));
     }
     memory.record[memory.count] = (check_record){ .base = base, .bytes = bytes };
     memory.count++;
@@ -215,12 +212,7 @@ check_cell *check_cells(check_record *record)
         size_t words = ((record->base == shpool_check_dynamic) ? DYNAMIC_BYTES : record->bytes) / 4u
                        + 2u;
 
-        record->cells = map(words * sizeof(check_cell));
-        if (record->cells == NULL) {
-            fprintf(stderr, "shpool-check: no memory for the shadow of %zu bytes: use smaller "
-                    "data\n", record->bytes);
-            _exit(99);
-        }
+        record->cells = check_memory(map(words * sizeof(check_cell)));
     }
     return record->cells;
 }

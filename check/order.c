@@ -54,8 +54,9 @@ static struct {
 
 static view *view_new(void)
 {
-    view *v = (order.spare_count > 0) ? order.spares[--order.spare_count]
-                                      : malloc(sizeof(view) + sizeof(uint32_t) * SHPOOL_MAX_THREADS);
+    view *v = (order.spare_count > 0)
+                  ? order.spares[--order.spare_count]
+                  : check_memory(malloc(sizeof(view) + sizeof(uint32_t) * SHPOOL_MAX_THREADS));
 
     v->users = 1;
     return v;
@@ -133,7 +134,7 @@ static meeting *meeting_make(const void *key)
         size_t   room = order.room;
 
         order.room  = (room == 0) ? 256u : 2u * room;
-        order.table = calloc(order.room, sizeof(*order.table));
+        order.table = check_memory(calloc(order.room, sizeof(*order.table)));
         for (i = 0; i < room; i++) {
             if (old[i].key != NULL) {
                 size_t j = slot_of(old[i].key);
@@ -215,7 +216,7 @@ static void release_block(const void *key)
     uint32_t own   = check_now.block - check_now.first;
 
     if (m->blocks == NULL) {
-        m->blocks = calloc(words, sizeof(*m->blocks));
+        m->blocks = check_memory(calloc(words, sizeof(*m->blocks)));
     }
     for (size_t i = 0; (order.acquired != 0) && (i < words); i++) {
         m->blocks[i] |= order.known[i];
@@ -313,7 +314,9 @@ uint32_t check_tick(void) { return order.thread[simt_self->rank].now; }
 
 int check_known(uint32_t thread, uint32_t tick)
 {
-    return (thread == simt_self->rank) || (order.thread[simt_self->rank].seen->tick[thread] >= tick);
+    const thread_order *t = &order.thread[simt_self->rank];
+
+    return (thread == simt_self->rank) || (t->seen->tick[thread] >= tick);
 }
 
 int check_block_known(uint32_t block)
@@ -334,7 +337,7 @@ void check_order_begin(uint32_t threads, uint32_t blocks)
         view_drop(order.thread[i].fenced);
     }
     if (order.known == NULL) {
-        order.known = calloc(blocks / 32u + 1u, sizeof(*order.known));
+        order.known = check_memory(calloc(blocks / 32u + 1u, sizeof(*order.known)));
     } else if (order.acquired != 0) {
         memset(order.known, 0, (blocks / 32u + 1u) * sizeof(*order.known));
     }

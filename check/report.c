@@ -29,6 +29,15 @@ static struct {
     int           ended;
 } report;
 
+void *check_memory(void *ptr)
+{
+    if (ptr == NULL) {
+        fputs("shpool-check: memory is exhausted: use smaller data\n", stderr);
+        _exit(99);
+    }
+    return ptr;
+}
+
 /* ---- options ---- */
 
 static unsigned long long number_of(const char *text, const char *key, unsigned long long otherwise)
@@ -38,14 +47,15 @@ static unsigned long long number_of(const char *text, const char *key, unsigned 
     return (at != NULL) ? strtoull(at + strlen(key), NULL, 10) : otherwise;
 }
 
-/* The one place that reads the environment: shpool-check writes the variable. */
+/* The one place that reads the environment: shpool-check writes the variable.  Its name does not
+ * begin with SHPOOL_, because the library warns of such variables. */
 const check_options *check_asked(void)
 {
     static check_options options;
     static int           is_read;
 
     if (!is_read) {
-        const char *text = getenv("SHPOOL_CHECK");
+        const char *text = getenv("LIBSHPOOL_CHECK");
         const char *file = (text != NULL) ? strstr(text, "output=") : NULL;
 
         is_read = 1;
@@ -199,7 +209,7 @@ static int is_new(const check_finding *finding)
     }
     if (report.count == report.room) {
         report.room = (report.room == 0) ? 64u : 2u * report.room;
-        report.seen = realloc(report.seen, report.room * sizeof(*report.seen));
+        report.seen = check_memory(realloc(report.seen, report.room * sizeof(*report.seen)));
     }
     report.seen[report.count++] = digest;
     return 1;

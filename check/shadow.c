@@ -3,8 +3,8 @@
  *
  * A race: two accesses to the same byte, by different threads of one launch, at least one of them a
  * write, not both strong, and neither happens before the other.  Atomics are strong.  A volatile
- * access is strong towards threads of other warps; within a warp it is plain, because code that
- * relies on volatile instead of __syncwarp() assumes lock step.  The order is the one of order.c;
+ * access is strong, except to shared memory towards threads of its own warp: code that has
+ * volatile there in place of __syncwarp() assumes lock step.  The order is the one of order.c;
  * a kernel happens before the next one, and the blocks of a kernel are not ordered.
  *
  * Of a word the last write is kept and two reads: a race with another one can be missed. */
@@ -45,12 +45,12 @@ static int is_before(const check_record *record, const check_access *a)
     return record->shared || check_block_known(a->block);
 }
 
-static int is_strong_pair(const check_access *a, const check_access *b)
+static int is_strong_pair(const check_record *record, const check_access *a, const check_access *b)
 {
     if ((a->who & b->who & STRONG) == 0) {
         return 0;
     }
-    return (a->block != b->block) || (thread_of(a) / 32u != thread_of(b) / 32u) ||
+    return !record->shared || (thread_of(a) / 32u != thread_of(b) / 32u) ||
            ((a->who & b->who & FRAGILE) == 0);
 }
 
@@ -87,7 +87,7 @@ static void report_race(const check_record *record, const void *ptr, const check
 static int is_race(const check_record *record, const check_access *before, const check_access *now)
 {
     return (before->block >= check_now.first) && ((before->who & now->who & BYTES_MASK) != 0) &&
-           !is_before(record, before) && !is_strong_pair(before, now);
+           !is_before(record, before) && !is_strong_pair(record, before, now);
 }
 
 static void report_invalid(const check_record *record, const void *ptr, const check_access *now)
@@ -173,7 +173,7 @@ void shpool_check_pool_malloc(void *ptr, size_t bytes, const void *pc)
     }
     if (pools.count == pools.room) {
         pools.room = (pools.room == 0) ? 256u : 2u * pools.room;
-        pools.of   = realloc(pools.of, pools.room * sizeof(*pools.of));
+        pools.of   = check_memory(realloc(pools.of, pools.room * sizeof(*pools.of)));
     }
     pools.of[pools.count++] = (pool_allocation){ ptr, bytes, pc, NULL };
     mark_pool(ptr, bytes, 1);

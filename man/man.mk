@@ -1,6 +1,6 @@
 # Manual pages, mdoc.  Those of functions get NAME and SYNOPSIS from the headers (synopsis.awk).
 # Each function's name leads to its page: in man3 a link for every .Nm.
-dist_man1_MANS = man/shpool-coalesce.1 man/shpool-info.1
+dist_man1_MANS = man/shpool-check.1 man/shpool-coalesce.1 man/shpool-info.1
 if HAVE_LLVM
 dist_man1_MANS += man/shpool-coalesce-clang.1
 else

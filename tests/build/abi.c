@@ -110,10 +110,10 @@ STRUCT(shpool_device_handle, 64) {
 }
 STRUCT(simt_bounds, 24) { AT(preemptions, 0); AT(max_schedules, 8); AT(max_switches, 16); }
 STRUCT(simt_hooks, 16) { AT(before, 0); AT(after, 8); }
-STRUCT(simt_launch, 88) {
+STRUCT(simt_launch, 104) {
     AT(grid, 0); AT(block, 12); AT(dynamic_bytes, 24); AT(static_bytes, 28); AT(engine, 32);
     AT(seed, 40); AT(switch_period, 48); AT(max_switches, 56); AT(timeout_ms, 64); AT(fill, 68);
-    AT(cluster, 72); AT(from_zero, 84);
+    AT(cluster, 72); AT(from_zero, 84); AT(arena, 88); AT(stack_bytes, 96); AT(leavers, 100);
 }
 STRUCT(simt_result, 2080) {
     AT(status, 0); AT(switches, 8); AT(schedules, 16); AT(complete, 24); AT(block, 28);

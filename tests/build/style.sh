@@ -18,7 +18,7 @@ sources() {
         build-aux/modules.sh; do
         [ ! -f $file ] || echo $file # a tarball has no .ci
     done
-    find allocators coalesce device examples include lib m4 python simt tests tools -type f \
+    find allocators check coalesce device examples include lib m4 python simt tests tools -type f \
         \( -name '*.c' -o -name '*.cc' -o -name '*.cu' -o -name '*.cuh' -o -name '*.h' -o \
         -name '*.mk' -o -name '*.py' -o -name '*.sh' -o -name '*.m4' \) \
         ! -name '*_lto.c' ! -path 'm4/libtool.m4' ! -path 'm4/lt*.m4' ! -path 'tests/corpus/*'

@@ -41,8 +41,8 @@ awk -F'|' '
 
 # ---- includes: lines "file folder-or-file that it includes", from the folder $1 ----
 includes() {
-    (cd "$1" && grep -rnE '^ *# *include +["<]' allocators coalesce device include lib simt tools \
-        examples --include='*.[ch]' --include='*.cu' --include='*.cuh' --include='*.cpp') |
+    (cd "$1" && grep -rnE '^ *# *include +["<]' allocators check coalesce device include lib simt \
+        tools examples --include='*.[ch]' --include='*.cu' --include='*.cuh' --include='*.cpp') |
         sed -E 's/^([^:]*):[0-9]*: *# *include +(["<][^">]*)[">].*/\1 \2/' |
         awk -v top="$1" '
             function exists(path, found) {

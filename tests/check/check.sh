@@ -40,7 +40,7 @@ tool -o "$tmp/scenes" "$srcdir/tests/check/scenes.cu" || { fail "scenes.cu is no
 while read -r name rule; do
     asked=budget=20
     case $name in explore_*) asked=explore=3 ;; esac
-    SHPOOL_CHECK=$asked "$tmp/scenes" "$name" >"$tmp/out" 2>"$tmp/err" </dev/null
+    LIBSHPOOL_CHECK=$asked "$tmp/scenes" "$name" >"$tmp/out" 2>"$tmp/err" </dev/null
     status=$?
     found=$(rules "$tmp/err")
     case $rule in
@@ -57,7 +57,7 @@ for place in 'place 1' 'place 2'; do
     grep -q "thread [0-9]* of block 0: .*scenes.cu:$line in kernel_race" "$tmp/err" ||
         fail "no $place: $(cat "$tmp/err")"
 done
-SHPOOL_CHECK=strict=1 "$tmp/scenes" leak 2>/dev/null && fail "a leak with strict=1"
+LIBSHPOOL_CHECK=strict=1 "$tmp/scenes" leak 2>/dev/null && fail "a leak with strict=1"
 
 # A program of two files, its arguments and its exit status; SARIF and JUnit.
 cat >"$tmp/kernel.cuh" <<'EOF'

@@ -88,7 +88,7 @@ KERNEL(race_tile_reused, "race", 1, N, 0, {
     for (int round = 0; round < 2; round++) {
         tile[threadIdx.x] = round;
         __syncthreads();
-        fresh[threadIdx.x] = tile[N - 1 - threadIdx.x]; /* missing: a barrier before the next round */
+        fresh[threadIdx.x] = tile[N - 1 - threadIdx.x]; /* missing: a second barrier */
     }
 })
 KERNEL(race_in_warp, "race", 1, 32, 0, {

@@ -123,7 +123,7 @@ UNIT_TEST_WITH(test_launches_outside_the_limits_run_nothing, setup, NULL)
         { .block = { 1025 } },
         { .block = { 32, 33 } },
         { .block = { 65536, 65536, 1 } },
-        { .grid = { 65536 } },
+        { .grid = { 65536, 65536 } },
         { .grid = { 256, 256, 256 } },
         { .dynamic_bytes = 1024 * 1024 + 1 },
         { .static_bytes = 0xffffffffu },

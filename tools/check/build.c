@@ -117,13 +117,15 @@ static int write_text(const char *path, const check_text *text)
 
 /* ---- steps ---- */
 
-static const char *const language[] = { "-std=c++17", "-O1", "-gdwarf-4", "-w", "-fno-omit-frame-pointer",
-                                        "-fno-threadsafe-statics", NULL };
+static const char *const language[] = { "-std=c++17", "-O1", "-gdwarf-4", "-w",
+                                        "-fno-omit-frame-pointer", "-fno-threadsafe-statics",
+                                        NULL };
 /* Each access calls __tsan_readN() or __tsan_writeN(): this library's, at the link. */
 static const char *const instrumented[] = {
     "-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0",
     "-mllvm", "-tsan-instrument-atomics=0", "-mllvm", "-tsan-distinguish-volatile=1",
-    "-mllvm", "-tsan-instrument-read-before-write=1", "-S", "-fno-verbose-asm", "-x", "c++-cpp-output", NULL
+    "-mllvm", "-tsan-instrument-read-before-write=1", "-S", "-fno-verbose-asm",
+    "-x", "c++-cpp-output", NULL
 };
 
 /* Options of nvcc that mean nothing here; value: its next word does not, either. */
@@ -131,8 +133,9 @@ static const struct {
     const char *word;
     int         value;
 } dropped[] = {
-    { "--default-stream", 1 }, { "--", 0 }, { "-arch", 0 }, { "-gencode", 1 }, { "-rdc", 0 }, { "-lineinfo", 0 }, { "-G", 0 },
-    { "-expt-", 0 }, { "-extended-lambda", 0 }, { "-use_fast_math", 0 }, { "-maxrregcount", 0 },
+    { "--default-stream", 1 }, { "--", 0 }, { "-arch", 0 }, { "-gencode", 1 }, { "-rdc", 0 },
+    { "-lineinfo", 0 }, { "-G", 0 }, { "-expt-", 0 }, { "-extended-lambda", 0 },
+    { "-use_fast_math", 0 }, { "-maxrregcount", 0 },
     { "-Xptxas", 1 }, { "-Xcompiler", 0 }, { "-ccbin", 1 }, { "-dc", 0 }, { "-O", 0 },
     { "-Wall", 0 }, { "-lcudart", 0 }, { "-fopenmp", 0 },
 };
@@ -192,9 +195,9 @@ static int preprocess(const check_request *request, const char *source, const ch
         add(&what, names);
         add_options(&what, request, 0);
         add(&what, own);
-        add_all(&what, (const char *const[]){ "-D__CUDACC__=1", "-D__NVCC__=1", "-DSHPOOL_CHECKED=1",
-                                              "-include", "cuda_runtime.h", "-E", "-x", "c++",
-                                              source, "-o", out, NULL });
+        add_all(&what, (const char *const[]){
+            "-D__CUDACC__=1", "-D__NVCC__=1", "-DSHPOOL_CHECKED=1", "-include", "cuda_runtime.h",
+            "-E", "-x", "c++", source, "-o", out, NULL });
         status = run(request, &what, 0) ? CHECK_FAILED : 0;
     }
     free(names);
@@ -298,8 +301,9 @@ static int link_all(const check_request *request, char *const *objects, const ch
             add(&what, objects[i]);
         }
         add_options(&what, request, 1);
-        add_all(&what, (const char *const[]){ "-rdynamic", "-o", program, search, find, "-lshpool_check",
-                                              "-lshpool", "-lm", "-lpthread", NULL });
+        add_all(&what, (const char *const[]){ "-rdynamic", "-o", program, search, find,
+                                              "-lshpool_check", "-lshpool", "-lm", "-lpthread",
+                                              NULL });
         status = run(request, &what, 0) ? CHECK_FAILED : 0;
     }
     free(search);

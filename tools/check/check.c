@@ -22,8 +22,9 @@ static void usage(FILE *to)
           "races, accesses out of bounds, misused barriers and more, with their places.\n"
           "\n", to);
     check_rows_print(to);
-    fputs("\nExit: 0 nothing was found; 1 something was; 2 it could not be built; else that of the\n"
-          "program.  doc/CHECK.md says what is found, and what is not.\n", to);
+    fputs("\n"
+          "Exit status: 0 if nothing was found, 1 if something was, 2 if the program could not be\n"
+          "built, else the program's own.  doc/CHECK.md lists what is found.\n", to);
 }
 
 #define AT(_member) offsetof(check_request, _member)
@@ -40,7 +41,8 @@ static const tool_row rows[] = {
     {"--budget N", tool_number, AT(budget), 1, 4000000, NULL,
      "thousands of switches of a block, more are a livelock\n"
      "[100000]"},
-    {"--strict", tool_flag, AT(strict), 1, 0, NULL, "notes are errors, too: leaks, threads that left"},
+    {"--strict", tool_flag, AT(strict), 1, 0, NULL,
+     "notes are errors, too: leaks, threads that left early"},
     {"--sarif FILE", tool_file, AT(sarif), 0, 0, NULL, "write the findings as SARIF"},
     {"--junit FILE", tool_file, AT(junit), 0, 0, NULL, "write the findings as JUnit"},
     {"--compiler NAME", tool_file, AT(compiler), 0, 0, NULL, "clang++ 14 or newer [clang++]"},
@@ -100,7 +102,7 @@ static int run_all(const check_request *request, const char *program, const char
                      request->budget, request->strict, log) < 0) {
             return CHECK_FAILED;
         }
-        (void)setenv("SHPOOL_CHECK", asked, 1);
+        (void)setenv("LIBSHPOOL_CHECK", asked, 1);
         free(asked);
         status = check_run_program(request, program, i > 0);
     }

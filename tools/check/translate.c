@@ -144,7 +144,8 @@ static const char *back_blanks(const char *begin, const char *at)
     return at;
 }
 
-/* Where the expression before `<<<` begins: names, `::`, `.`, `->`, template arguments, brackets. */
+/* Where the expression before `<<<` begins: names, `::`, `.`, `->`, template arguments,
+ * brackets. */
 static const char *callee_begin(const char *begin, const char *end)
 {
     const char *at = back_blanks(begin, end);

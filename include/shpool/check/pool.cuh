@@ -155,8 +155,9 @@ static inline shpool_status shpool_close(shpool_pool *pool) { return shpool_simt
 template <typename Kernel> static inline shpool_status shpool_allow_shared(Kernel *, size_t bytes)
 {
     return (bytes <= (227u << 10))
-               ? SHPOOL_OK : shpool_error(SHPOOL_ERR_TOO_LARGE, "%zu bytes of dynamic shared memory "
-                                          "were requested; a block has at most 227 KiB", bytes);
+               ? SHPOOL_OK
+               : shpool_error(SHPOOL_ERR_TOO_LARGE, "%zu bytes of dynamic shared memory were "
+                              "requested; a block has at most 227 KiB", bytes);
 }
 static inline shpool_status shpool_occupancy(const void *kernel, const shpool_pool *pool,
                                              unsigned threads, size_t bytes, int *blocks_p)

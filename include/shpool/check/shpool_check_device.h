@@ -108,7 +108,8 @@ inline T shpool_check_reduce(unsigned mask, T value, F combine, const char *file
     T sum = value;
 
     for (unsigned rest = mask, first = 1; rest != 0; rest &= rest - 1, first = 0) {
-        T other = shpool_check_shuffle_words(mask, value, (unsigned)__builtin_ctz(rest), file, line);
+        T other = shpool_check_shuffle_words(mask, value, (unsigned)__builtin_ctz(rest), file,
+                                             line);
 
         sum = first ? other : combine(sum, other);
     }
@@ -305,7 +306,7 @@ inline int __ffsll(long long v) { return __builtin_ffsll(v); }
 inline unsigned __brev(unsigned v) { return simt_reverse(v); }
 inline unsigned long long __brevll(unsigned long long v)
 {
-    return ((unsigned long long)simt_reverse((uint32_t)v) << 32) | simt_reverse((uint32_t)(v >> 32));
+    return ((unsigned long long)__brev((unsigned)v) << 32) | __brev((unsigned)(v >> 32));
 }
 inline int __mul24(int a, int b) { return ((a << 8) >> 8) * ((b << 8) >> 8); }
 inline unsigned __umul24(unsigned a, unsigned b) { return (a & 0xffffffu) * (b & 0xffffffu); }
@@ -344,8 +345,10 @@ inline unsigned __funnelshift_r(unsigned low, unsigned high, unsigned n)
 template <typename A, typename B, typename C> inline C shpool_check_dp4a(A a, B b, C c)
 {
     for (int i = 0; i < 4; i++) {
-        c += (C)((std::is_signed_v<A> ? (int)(int8_t)(a >> (8 * i)) : (int)(uint8_t)(a >> (8 * i))) *
-                 (std::is_signed_v<B> ? (int)(int8_t)(b >> (8 * i)) : (int)(uint8_t)(b >> (8 * i))));
+        const int x = std::is_signed_v<A> ? (int8_t)(a >> (8 * i)) : (uint8_t)(a >> (8 * i));
+        const int y = std::is_signed_v<B> ? (int8_t)(b >> (8 * i)) : (uint8_t)(b >> (8 * i));
+
+        c += (C)(x * y);
     }
     return c;
 }

@@ -132,6 +132,9 @@ template <typename T> struct alignas(4) half2 {
     inline _h2 __hsub2(_h2 a, _h2 b) { return a - b; } \
     inline _h2 __hmul2(_h2 a, _h2 b) { return a * b; } \
     inline _h2 __hneg2(_h2 a) { return {-a.x, -a.y}; } \
-    inline _h2 __hfma2(_h2 a, _h2 b, _h2 c) { return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; }
+    inline _h2 __hfma2(_h2 a, _h2 b, _h2 c) \
+    { \
+        return {__hfma(a.x, b.x, c.x), __hfma(a.y, b.y, c.y)}; \
+    }
 
 #endif /* SHPOOL_CHECK_HALF_H */
