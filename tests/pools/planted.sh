@@ -355,8 +355,8 @@ build_library() { # BUILD
 }
 
 # A bug of an allocator goes into that one alone, also where others include its file; for the tests
-# of clusters also into those.  A bug of a header goes into the allocators of which the program opens
-# pools, which it has noted when it ran without a bug.
+# of clusters also into those.  A bug of a header goes into the allocators whose pools the program
+# opens, which it has noted when it ran without a bug.
 build() { # PROGRAM BUILD FILE
     served=$work/none_$2_$(echo "$1" | tr / _)/served
     case $1:$3 in
