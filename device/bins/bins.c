@@ -236,6 +236,10 @@ static shpool_status forget_givers(void *self, const char *value)
       "Source of memory. vmm: reserves addresses and maps memory where requests need it. "         \
       "driver: slabs of cuMemAlloc. auto: vmm if the driver supports it. Default: auto.",          \
       .low = 0, .fixed = 1)                                                                        \
+    _("granule", "BYTES", BYTES, bins_self, granule_bytes,                                         \
+      "Size of the pieces in which memory is mapped, rounded down to a power of two. Small "       \
+      "ones reserve less, large ones need fewer calls of the driver. Default: 2M.",                \
+      .low = SHPOOL_PAGE_BYTES, .high = (uint64_t)1 << 30, .fixed = 1)                             \
     _("nvtx", "0|1", FLAG, bins_self, nvtx,                                                        \
       "1: marks allocations for compute-sanitizer --nvtx yes, which then reports accesses to "     \
       "other memory; each free waits for the device, and memory comes from cuMemAlloc. "           \

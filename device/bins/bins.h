@@ -247,6 +247,7 @@ typedef struct bins_self {
     int share;                    /* as requested */
     int nvtx;                     /* 1: allocations are marked for tools */
     uint64_t slab_bytes;          /* largest slab that several large requests share */
+    uint64_t granule_bytes;       /* as requested; 0: the driver's pages */
     bins_heap heap[BINS_HEAPS];
     bins_granules granules;
     bins_memo memo[BINS_MEMOS];   /* places by hash */

@@ -27,6 +27,16 @@ static int attribute(const shpool_device *device, int which)
     return (device->cu->device_attribute(&value, which, device->handle) == CU_SUCCESS) ? value : 0;
 }
 
+/* Each granule costs the driver the same time, whatever its size, and each piece of free memory
+ * keeps less than two.  Memory that is shared is mapped for each allocation alone. */
+static size_t granule_of(const bins_self *bins, size_t pages)
+{
+    while (!bins->share && (2 * (uint64_t)pages <= bins->granule_bytes)) {
+        pages *= 2;
+    }
+    return pages;
+}
+
 /* NULL, or what is missing. */
 static const char *find_granules(bins_self *bins)
 {
@@ -60,7 +70,7 @@ static const char *find_granules(bins_self *bins)
     if ((bytes & (bytes - 1)) != 0) {
         return "the driver's pages have a size that is not a power of two";
     }
-    g->bytes = bytes;
+    g->bytes = granule_of(bins, bytes);
     return NULL;
 }
 

@@ -53,6 +53,14 @@ UNIT_TEST(test_pages_of_other_sizes)
     }
 }
 
+static const scene granules_have_the_requested_size[] = {
+    { "default", "bins", "a=60M@0 granule_create=30" },
+    { "as requested", "bins:granule=8M", "a=60M@0 granule_create=8" },
+    { "rounded down", "bins:granule=7M", "a=60M@0 granule_create=15" },
+    { "shared memory", "bins:granule=8M,share=1", "a=3M@0 granule_create=1" },
+};
+SCENES(granules_have_the_requested_size)
+
 /* ---- granules that move ---- */
 
 /* Ten blocks of 20 MiB, of which every second is freed, and what frees the others. */
