@@ -53,6 +53,10 @@ static const shpool_variable variables[SHPOOL_VARIABLE_COUNT] = {
         "Folders, and files, with allocators of others, separated by colons. Each begins with /. "
         "Every *.so in a folder is loaded, in order of names. Setuid programs ignore this "
         "variable.", NULL },
+    [SHPOOL_VARIABLE_TORCH] = {
+        PREFIX "TORCH", "number", "", "0",
+        "1: PyTorch's memory comes from libshpool in Python programs whose sitecustomize imports "
+        "shpool.auto (doc/PYTORCH.md). Only Python reads this variable.", NULL },
 };
 
 const char *const shpool_level_names[SHPOOL_LEVEL_COUNT] = { "none", "error", "warn", "info" };

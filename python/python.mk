@@ -11,12 +11,19 @@ shpool_python = \
 	python/shpool/__main__.py \
 	python/shpool/_c.py \
 	python/shpool/_numba.py \
+	python/shpool/_torch.py \
+	python/shpool/auto.py \
 	python/shpool/cupy.py \
 	python/shpool/executor.py \
 	python/shpool/numba.py \
+	python/shpool/numba_memory.py \
 	python/shpool/py.typed \
 	python/shpool/torch.py
-EXTRA_DIST += $(shpool_python) python/README.md python/backend.py python/pyproject.toml \
+# PyTorch's part, which is compiled where PyTorch is
+shpool_python_cxx = python/shpool/cxx/allocator.cc python/shpool/cxx/ledger.h \
+	python/shpool/cxx/native.h
+EXTRA_DIST += $(shpool_python) $(shpool_python_cxx) \
+	python/README.md python/backend.py python/pyproject.toml \
 	python/src/numba.cu python/src/open.cu
 shpool_python_lib =
 shpool_python_lto =
@@ -55,12 +62,12 @@ shpool_python_headers = install-shpoolHEADERS install-nobase_shpoolHEADERS \
 	install-shpoolcompatutilHEADERS install-shpoolcumemHEADERS install-shpooldeviceHEADERS \
 	install-shpoolimplHEADERS install-shpoolimplheapHEADERS install-shpoolimplreportHEADERS \
 	install-shpoolimplsimtHEADERS install-shpoolloadstoreHEADERS
-python/stage.stamp: $(shpool_python) libshpool.la $(shpool_python_lib) $(shpool_python_lto) \
-	$(shpool_python_tools) $(HEADERS)
+python/stage.stamp: $(shpool_python) $(shpool_python_cxx) libshpool.la $(shpool_python_lib) \
+	$(shpool_python_lto) $(shpool_python_tools) $(HEADERS)
 	@rm -rf python/stage
-	@$(MKDIR_P) $(shpool_python_native)/lib $(shpool_python_native)/lto
-	$(AM_V_GEN)for file in $(shpool_python); do \
-	  cp "$(srcdir)/$$file" python/stage/shpool || exit 1; done
+	@$(MKDIR_P) $(shpool_python_native)/lib $(shpool_python_native)/lto python/stage/shpool/cxx
+	$(AM_V_GEN)for file in $(shpool_python) $(shpool_python_cxx); do \
+	  cp "$(srcdir)/$$file" "python/stage/$${file#python/}" || exit 1; done
 	@if test -f .libs/libshpool.so; then \
 	  cp .libs/libshpool.so $(shpool_python_native)/lib/libshpool.so.0 && \
 	  $(STRIP) --strip-debug $(shpool_python_native)/lib/libshpool.so.0 && \
@@ -78,9 +85,9 @@ wheel: python/stage.stamp
 pythondir = $(prefix)/lib/python3/dist-packages
 shpool_python_own = $(filter python/%,$(shpool_python_lib)) $(shpool_python_lto)
 install-python: $(shpool_python_own)
-	$(MKDIR_P) '$(DESTDIR)$(pythondir)/shpool'
-	for file in $(shpool_python); do \
-	  $(INSTALL_DATA) "$(srcdir)/$$file" '$(DESTDIR)$(pythondir)/shpool' || exit 1; done
+	$(MKDIR_P) '$(DESTDIR)$(pythondir)/shpool/cxx'
+	for file in $(shpool_python) $(shpool_python_cxx); do \
+	  $(INSTALL_DATA) "$(srcdir)/$$file" "$(DESTDIR)$(pythondir)/$${file#python/}" || exit 1; done
 	for file in $(shpool_python_own); do \
 	  case $$file in *.so) to=lib ;; *) to=lto ;; esac; \
 	  $(MKDIR_P) "$(DESTDIR)$(pythondir)/shpool/native/$$to" && \

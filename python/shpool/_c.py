@@ -226,10 +226,12 @@ _FUNCTIONS = {
     "shpool_device_free": (_STATUS, [c_void_p, c_void_p, c_void_p]),
     "shpool_device_get_stats": (_STATUS, [c_void_p, POINTER(DeviceStats)]),
     "shpool_device_reset_peak": (_STATUS, [c_void_p]),
+    "shpool_device_memory": (_STATUS, [c_int32, POINTER(c_uint64), POINTER(c_uint64)]),
     "shpool_torch_malloc": (c_void_p, [ctypes.c_ssize_t, c_int32, c_void_p]),
     "shpool_torch_free": (None, [c_void_p, ctypes.c_ssize_t, c_int32, c_void_p]),
     "shpool_torch_memory_fraction": (None, [ctypes.c_double, c_int32]),
     "shpool_torch_base_alloc": (c_void_p, [c_void_p, POINTER(c_size_t)]),
+    "shpool_cupy_malloc": (c_void_p, [c_void_p, c_size_t, c_int32]),
     "shpool_cupy_free": (None, [c_void_p, c_void_p, c_int32]),
 }
 

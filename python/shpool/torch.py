@@ -12,6 +12,8 @@ SHPOOL_DEVICE_ALLOCATOR selects the allocator of device memory.  doc/PYTORCH.md 
 ways and has an example of an operator.
 """
 import ctypes
+import os
+import warnings
 
 import shpool
 
@@ -22,7 +24,10 @@ try:
 except ImportError:
     raise ImportError("shpool.torch needs PyTorch 2.1 or newer: pip install torch") from None
 
+from . import _torch  # noqa: E402
+
 OLDEST = (2, 1)
+BACKEND = "shpool"  # torch.cuda.get_allocator_backend() with the C++ part
 
 # set on PyTorch's object where it has the method: names differ between versions
 HOOKS = (
@@ -38,8 +43,7 @@ HOOKS = (
 
 
 def _check_version():
-    numbers = torch.__version__.split("+", maxsplit=1)[0].split(".")[:2]
-    if tuple(int(number) for number in numbers) < OLDEST:
+    if _torch.version() < OLDEST:
         raise _c.Error(f"shpool.torch needs PyTorch {OLDEST[0]}.{OLDEST[1]} or newer, this is "
                        f"{torch.__version__}: pip install --upgrade torch", -9)
     if torch.version.cuda is None:
@@ -83,15 +87,45 @@ def allocator():
     return made
 
 
+def _name_settings(those):
+    """Settings of PyTorch's own allocator that the user gave, and `those` that they are for."""
+    for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
+        given = [part for part in os.environ.get(name, "").split(",")
+                 if part and not part.strip().startswith("pinned_")]
+        if given:
+            warnings.warn(f"{name}={','.join(given)} has {those}: libshpool divides PyTorch's "
+                          "memory; SHPOOL_DEVICE_ALLOCATOR has its options", RuntimeWarning,
+                          stacklevel=3)
+
+
 def enable():
-    """Let all of PyTorch allocate from libshpool; an error if CUDA was initialised already."""
-    torch.cuda.memory.change_current_allocator(allocator())
+    """Let all of PyTorch allocate from libshpool; an error if CUDA was initialised already.
+
+    Compiles the C++ part once for each PyTorch (about 10 s).  Without a compiler, CUDA's headers or
+    PyTorch 2.6, C functions are used, and a warning says what is missing: running out of memory
+    then gives tensors without memory, and statistics are in shpool.torch only."""
+    _check_version()
+    if torch.cuda.memory.get_allocator_backend() == BACKEND:
+        return
+    try:
+        part = _torch.library()
+    except _c.Error as missing:
+        warnings.warn(f"shpool.torch uses C functions, so that running out of memory is not an "
+                      f"exception: {missing}", RuntimeWarning, stacklevel=2)
+        _name_settings("no effect")
+        torch.cuda.memory.change_current_allocator(allocator())
+        return
+    reason = part.shpool_torch_install()
+    if reason is not None:
+        raise _c.Error(f"{reason.decode()}: call shpool.torch.enable() before the program uses the "
+                       "GPU", -9)
+    _name_settings("an effect on CUDA graphs and torch.cuda.MemPool only")
 
 
 def mem_pool():
     """A pool whose segments come from libshpool; PyTorch's own allocator divides them."""
     made = allocator()
-    if torch.cuda.memory.get_allocator_backend() == "pluggable":
+    if torch.cuda.memory.get_allocator_backend() in ("pluggable", BACKEND):
         raise _c.Error("shpool.torch.enable() has replaced PyTorch's allocator, which divides the "
                        "memory of such pools: use one of the two", -9)
     if not hasattr(torch.cuda, "MemPool"):

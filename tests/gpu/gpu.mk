@@ -46,8 +46,11 @@ EXTRA_DIST += \
 	tests/gpu/python/pairs.cu \
 	tests/gpu/python/pools.py \
 	tests/gpu/python/pytorch.py \
+	tests/gpu/python/pytorch_fit.py \
+	tests/gpu/python/pytorch_own.py \
 	tests/gpu/python/pytorch_peak.py \
 	tests/gpu/python/pytorch_steps.py \
+	tests/gpu/python/pytorch_whole.py \
 	tests/gpu/python/times.py \
 	tests/gpu/python/torch_empty.cu \
 	tests/gpu/resource.cu \

@@ -5,6 +5,7 @@ Each check runs in a process of its own, because an allocator is chosen before C
 a line for each; with OUT_FOLDER also writes gpu_torch.json.  The package shpool is on PYTHONPATH or
 installed.  Exit: 0; 1: a check failed; 77: no PyTorch or no GPU.
 """
+import concurrent.futures
 import ctypes
 import json
 import os
@@ -181,12 +182,11 @@ def sum_elsewhere(tensor):
 def require_refused(tensor):
     from multiprocessing.reduction import ForkingPickler
     import torch.multiprocessing  # registers how tensors are sent
-    import shpool
 
     try:
         ForkingPickler.dumps(tensor)
         require(False, "torch.multiprocessing took a tensor in libshpool's memory")
-    except shpool.Error as error:
+    except RuntimeError as error:
         require("tensor.cpu()" in str(error), str(error))
 
 
@@ -242,6 +242,43 @@ def check_many_threads():
     require(not failures, f"wrong sums: {failures[:3]}")
 
 
+def check_without_a_compiler_a_warning_says_so():
+    """C functions then do what they can."""
+    import tempfile
+    import warnings
+    import torch
+    import shpool.torch
+
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        os.environ.update(SHPOOL_CACHE_DIR=folder, PATH="/nowhere", CXX="",
+                          PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True,"
+                                                  "pinned_use_background_threads:True")
+        shpool.torch.enable()
+    text = " ".join(str(one.message) for one in said)
+    require("no C++ compiler" in text, text)
+    require("PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True has no effect" in text, text)
+    require(torch.cuda.get_allocator_backend() == "pluggable", "not PyTorch's pluggable allocator")
+    require(float(torch.ones(1000, device="cuda").sum()) == 1000, "a wrong sum")
+
+
+def check_variable_with_sitecustomize():
+    import tempfile
+
+    code = ("import torch, shpool.torch\nx = torch.ones(1 << 20, device='cuda')\n"
+            "print(torch.cuda.get_allocator_backend(), shpool.torch.stats().live_bytes >= 4 << 20)")
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "sitecustomize.py"), "w", encoding="utf-8") as file:
+            file.write('import os; os.environ.get("SHPOOL_TORCH") == "1" and '
+                       '__import__("shpool.auto")\n')
+        path = folder + os.pathsep + os.environ.get("PYTHONPATH", "")
+        for value, expected in (("1", "shpool True"), ("0", "native False")):
+            environment = dict(os.environ, PYTHONPATH=path, SHPOOL_TORCH=value)
+            done = subprocess.run([sys.executable, "-c", code], env=environment,
+                                  stdout=subprocess.PIPE, check=True)
+            require(done.stdout.decode().strip() == expected, done.stdout.decode())
+
+
 def check_training_is_the_same():
     done = subprocess.run(
         [sys.executable, os.path.join(EXAMPLES, "torch_train.py")],
@@ -274,9 +311,14 @@ def main():
         sys.exit(77)
 
     results = {}
-    for name in CHECKS:
-        done = subprocess.run([sys.executable, __file__, "--check", name],
+
+    def run(name):
+        return subprocess.run([sys.executable, __file__, "--check", name],
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+
+    with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2)) as threads:
+        every = list(threads.map(run, CHECKS))
+    for name, done in zip(CHECKS, every):
         word = {0: "ok", 77: "skip"}.get(done.returncode, "FAIL")
         text = done.stdout.decode().rstrip()
         results[name] = {"result": word, "text": text}

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Peak memory of PyTorch programs with PyTorch's own allocator and with libshpool in its place.
 
-    python3 tests/gpu/python/pytorch_peak.py [--steps 60] [--repeats 3] [--log LOG]
-                                      [--out FOLDER] [--record FOLDER]
+    python3 tests/gpu/python/pytorch_peak.py [--steps 60] [--repeats 3] [--modes native,bins]
+                                      [--log LOG] [--out FOLDER] [--record FOLDER]
 
 Four programs: a small transformer, trained with sequences of one length, and with lengths that
 change from step to step; convolutions, with image sizes and batches that change; key-value caches
 of many sequences, which grow and go.  Four allocators: PyTorch's own, the same with expandable
-segments, `bins`, and `bins` over cuMemAlloc.  Each allocator has processes of its own, which take
-turns.  For each: the most bytes that it held from the driver, the most that were allocated from it,
-and the median time of a step.  With --log, a log of the layer `log` is run against PyTorch's
-allocator, too: `shpool-bench memory --replay` does the same for ours.  With --record, nothing is
-compared: FOLDER gets such a log of each program, NAME.csv.  Prints a line for each; with
---out also writes gpu_torch_peak.json.  Exit: 0; 1: `bins` held more than PyTorch's own; 77: no
-PyTorch or no GPU.
+segments, `bins`, and `bins` over cuMemAlloc; --modes has names of these, or specs of libshpool.
+Each has processes of its own, which take turns.  For each: the most bytes that it held from the
+driver, the most that were allocated from it, and the median time of a step.  With --log, a log of
+the layer `log` is run against PyTorch's allocator, too: `shpool-bench memory --replay` does the
+same for ours.  With --record, nothing is compared: FOLDER gets such a log of each program,
+NAME.csv.  Prints a line for each; with --out also writes gpu_torch_peak.json.  Exit: 0; 1: `bins`
+held more than PyTorch's own; 77: no PyTorch or no GPU.
 """
 import argparse
 import gc
@@ -24,53 +24,25 @@ import sys
 import time
 
 LENGTHS = {"fixed": [320], "varied": [128 + 32 * (i * 7 % 13) for i in range(13)]}
-# additions to a process's environment, and the allocator whose figures count
+# additions to a process's environment; other modes are specs of libshpool
 MODES = {
-    "native": ({}, "Native"),
-    "expandable": ({"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"}, "Native"),
-    "bins": ({"SHPOOL_DEVICE_ALLOCATOR": "stats|bins"}, "Ours"),
-    "driver": ({"SHPOOL_DEVICE_ALLOCATOR": "stats|bins:memory=driver"}, "Ours"),
+    "native": {},
+    "expandable": {"PYTORCH_CUDA_ALLOC_CONF": "expandable_segments:True"},
+    "bins": {"SHPOOL_DEVICE_ALLOCATOR": "bins"},
+    "driver": {"SHPOOL_DEVICE_ALLOCATOR": "bins:memory=driver"},
 }
 
 
-class Native:
-    """What PyTorch says of its own allocator."""
-
-    def __init__(self, torch):
-        self.torch = torch
-
-    def begin(self):
-        self.torch.cuda.empty_cache()
-        self.torch.cuda.reset_peak_memory_stats()
-
-    def peaks(self):
-        return self.torch.cuda.max_memory_reserved(), self.torch.cuda.max_memory_allocated()
+def environment(mode):
+    return dict(os.environ, **MODES.get(mode, {"SHPOOL_DEVICE_ALLOCATOR": mode}))
 
 
-class Ours:
-    """The same of libshpool, which has to be chosen before CUDA begins."""
-
-    def __init__(self, torch):
-        import ctypes
+def enable(torch, mode):
+    """Choose the allocator of this process, whose environment is that of the mode."""
+    if mode not in ("native", "expandable"):
         import shpool.torch
-
-        self.torch = torch
-        self.stats = shpool.torch.stats
         shpool.torch.enable()
-        self.lib = shpool._c.lib()
-        self.shared = ctypes.c_void_p()
-        torch.zeros(1, device="cuda")
-        if self.lib.shpool_device_allocator_default(0, ctypes.byref(self.shared)) != 0:
-            sys.exit(self.lib.shpool_last_error().decode())
-
-    def begin(self):
-        self.torch.cuda.synchronize()
-        self.torch.cuda.empty_cache()
-        self.lib.shpool_device_reset_peak(self.shared)
-
-    def peaks(self):
-        stats = self.stats(0)
-        return stats.driver_bytes_peak, stats.live_bytes_peak
+    torch.zeros(1, device="cuda")
 
 
 def make_model(torch):
@@ -108,7 +80,7 @@ def transformer(torch, lengths):
     return step
 
 
-def images(torch):
+def images_step(torch, batch_of):
     """Convolutions: height, width and batch change from step to step."""
     nn = torch.nn
     layers = []
@@ -120,7 +92,7 @@ def images(torch):
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3, momentum=0.9)
 
     def step(i):
-        batch = 8 + 4 * (i * 5 % 7)
+        batch = batch_of(i)
         high, wide = 96 + 32 * (i * 7 % 9), 96 + 32 * (i * 11 % 9)
         seen = torch.randn(batch, 3, high, wide, device="cuda")
         named = torch.randint(100, (batch,), device="cuda")
@@ -131,6 +103,10 @@ def images(torch):
         optimizer.step()
 
     return step
+
+
+def images(torch):
+    return images_step(torch, lambda i: 8 + 4 * (i * 5 % 7))
 
 
 def caches(torch):
@@ -164,6 +140,17 @@ PROGRAMS = {
 SHORT = 4  # times as many steps of the caches: they are short
 
 
+def begin(torch):
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+
+
+def peaks(torch):
+    """Bytes that were held from the driver, and that were allocated, at most."""
+    return torch.cuda.max_memory_reserved(), torch.cuda.max_memory_allocated()
+
+
 def replay(torch, path):
     """The calls of a log on PyTorch's allocator: the bytes held at most."""
     live = {}
@@ -177,28 +164,28 @@ def replay(torch, path):
                 live[fields[3]] = torch.cuda.caching_allocator_alloc(int(fields[4]), 0, stream)
             elif fields[2] == "free" and fields[3] in live:
                 torch.cuda.caching_allocator_delete(live.pop(fields[3]))
-    peaks = torch.cuda.max_memory_reserved(), torch.cuda.max_memory_allocated()
+    found = peaks(torch)
     for pointer in live.values():
         torch.cuda.caching_allocator_delete(pointer)
-    return peaks
+    return found
 
 
 def run_one(args):
     import torch
 
-    allocator = {"Native": Native, "Ours": Ours}[MODES[args.mode][1]](torch)
+    enable(torch, args.mode)
     results = {}
     for name, program in PROGRAMS.items():
         if args.program not in ("", name):
             continue
         torch.manual_seed(1)
-        allocator.begin()
+        begin(torch)
         median = timed(torch, args.steps * (SHORT if name == "caches" else 1), program(torch))
-        held, live = allocator.peaks()
+        held, live = peaks(torch)
         results[name] = {"held": held, "live": live, "step_ms": median}
         gc.collect()
     if args.mode == "native" and args.log:
-        allocator.begin()
+        begin(torch)
         held, live = replay(torch, args.log)
         results["log"] = {"held": held, "live": live, "step_ms": 0.0}
     print(json.dumps(results))
@@ -207,8 +194,7 @@ def run_one(args):
 def run_mode(args, mode):
     command = [sys.executable, __file__, "--mode", mode, "--steps", str(args.steps),
                "--log", args.log]
-    done = subprocess.run(command, env=dict(os.environ, **MODES[mode][0]), stdout=subprocess.PIPE,
-                          check=False)
+    done = subprocess.run(command, env=environment(mode), stdout=subprocess.PIPE, check=False)
     if done.returncode != 0:
         sys.exit(f"{mode}: exit {done.returncode}")
     return json.loads(done.stdout.decode().strip().splitlines()[-1])
@@ -218,11 +204,11 @@ def record(args):
     """A log of each program, which the layer `log` writes in a process of its own."""
     for name in PROGRAMS:
         path = os.path.join(args.record, name + ".csv")
-        spec = f"stats|log:file={path}|bins"
-        command = [sys.executable, __file__, "--mode", "bins", "--steps", str(args.steps),
+        spec = f"log:file={path}|bins"
+        command = [sys.executable, __file__, "--mode", spec, "--steps", str(args.steps),
                    "--program", name]
-        done = subprocess.run(command, env=dict(os.environ, SHPOOL_DEVICE_ALLOCATOR=spec),
-                              stdout=subprocess.DEVNULL, check=False)
+        done = subprocess.run(command, env=environment(spec), stdout=subprocess.DEVNULL,
+                              check=False)
         if done.returncode != 0:
             sys.exit(f"{name}: exit {done.returncode}")
         print(f"{path}: {os.path.getsize(path)} bytes")
@@ -243,7 +229,8 @@ def main():
     parser.add_argument("--out", default="")
     parser.add_argument("--record", default="")
     parser.add_argument("--program", choices=tuple(PROGRAMS) + ("",), default="")
-    parser.add_argument("--mode", choices=tuple(MODES), default="")
+    parser.add_argument("--modes", default=",".join(MODES))
+    parser.add_argument("--mode", default="")
     args = parser.parse_args()
     if args.mode:
         run_one(args)
@@ -259,7 +246,7 @@ def main():
     if args.record:
         record(args)
         return
-    runs = {mode: [] for mode in MODES}
+    runs = {mode: [] for mode in args.modes.split(",")}
     for _ in range(args.repeats):
         for mode, done in runs.items():
             done.append(run_mode(args, mode))
@@ -270,8 +257,8 @@ def main():
             print("%-10s %-6s held %8.1f MiB, allocated %8.1f MiB, held/allocated %.3f, "
                   "step %.2f ms" % (mode, name, row["held"] / 2**20, row["live"] / 2**20,
                      row["held"] / max(row["live"], 1), row["step_ms"]))
-    more = [name for name in PROGRAMS if results["bins"][name]["held"] >
-            results["native"][name]["held"]]
+    more = [name for name in PROGRAMS if {"bins", "native"} <= set(results) and
+            results["bins"][name]["held"] > results["native"][name]["held"]]
     if args.out:
         with open(os.path.join(args.out, "gpu_torch_peak.json"), "w", encoding="utf-8") as file:
             json.dump(results, file, indent=1)

@@ -6,10 +6,10 @@
 The host limits these steps, and its speed changes by a factor of 1.5 within a minute.  So each
 allocator has a process for all of the time, and the processes take turns of a few steps: while one
 works, the others sleep, so that all meet the same fast and slow times.  Prints the median time of a
-step, for each program and allocator, in the first and in the second half of the run, and the time
-below which a tenth of the second half's steps stay, which is less noisy.  For libshpool it also
-prints how many requests of a step no free block served, and the latest step in which memory came
-from the driver.  Exit: 0; 77: no PyTorch or no GPU.
+step, for each program and allocator, in the first and in the second half of the run, and the times
+below and above which a tenth of the second half's steps are; the former is less noisy.  For
+libshpool it also prints how many requests of a step no free block served, and the latest step in
+which memory came from the driver.  Exit: 0; 77: no PyTorch or no GPU.
 """
 import argparse
 import gc
@@ -29,14 +29,12 @@ PLAN = {"fixed": (60, 5), "varied": (78, 13), "images": (126, 9), "caches": (200
 class Calls:
     """Counters of libshpool; nothing for PyTorch's own allocator."""
 
-    def __init__(self, torch, ours):
+    def __init__(self, torch, mode):
+        pytorch_peak.enable(torch, mode)
         self.read = None
-        if ours:
+        if torch.cuda.get_allocator_backend() != "native":
             import shpool.torch
-
-            shpool.torch.enable()
             self.read = shpool.torch.stats
-        torch.zeros(1, device="cuda")
 
     def now(self):
         if self.read is None:
@@ -63,7 +61,7 @@ def worker(mode):
     """Obeys lines of standard input: a program's name, or the first step and the number of them."""
     import torch
 
-    calls = Calls(torch, pytorch_peak.MODES[mode][1] == "Ours")
+    calls = Calls(torch, mode)
     step = None
     print("ready", flush=True)
     for line in sys.stdin:
@@ -82,13 +80,9 @@ def worker(mode):
 
 
 def start(mode):
-    environment = dict(os.environ, **pytorch_peak.MODES[mode][0])
-    if "SHPOOL_DEVICE_ALLOCATOR" in pytorch_peak.MODES[mode][0]:  # without the layer stats
-        environment["SHPOOL_DEVICE_ALLOCATOR"] = environment["SHPOOL_DEVICE_ALLOCATOR"].split(
-            "|")[-1]
     return subprocess.Popen([sys.executable, os.path.abspath(__file__), "--worker", mode],
-                            env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                            text=True)
+                            env=pytorch_peak.environment(mode), stdin=subprocess.PIPE,
+                            stdout=subprocess.PIPE, text=True)
 
 
 def answer(process):
@@ -114,9 +108,10 @@ def report(program, mode, rows):
     half = len(rows) // 2
     late = [i for i, row in enumerate(rows) if row[2] > 0]
     first, second = ([row[0] for row in rows[:half]], [row[0] for row in rows[half:]])
-    print("%-7s %-10s first half %7.2f ms, second half %7.2f ms, a tenth of it below %.2f ms, "
-          "misses a step %.1f%s" % (
+    print("%-7s %-10s first half %7.2f ms, second half %7.2f ms, tenths of it below %.2f and above "
+          "%.2f ms, misses a step %.1f%s" % (
               program, mode, quantile(first, 0.5), quantile(second, 0.5), quantile(second, 0.1),
+              quantile(second, 0.9),
               sum(row[1] for row in rows[half:]) / half,
               ", latest step with new memory %d" % late[-1] if late else ""), flush=True)
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# PyTorch and CuPy over the staged Python package: tests/gpu/python/pytorch.py, where there are
-# Python, PyTorch and a GPU.
+# PyTorch and CuPy over the staged Python package: pytorch.py and pytorch_whole.py in this folder,
+# where there are Python, PyTorch and a GPU.
 set -u
 stage=$(pwd)/python/stage
 if [ ! -e "$stage/shpool/native/lib/libshpool.so.0" ]; then
@@ -11,4 +11,8 @@ if ! command -v python3 >/dev/null 2>&1; then
     echo "no Python"
     exit 77
 fi
-PYTHONPATH=$stage PYTHONDONTWRITEBYTECODE=1 python3 "$top_srcdir/tests/gpu/python/pytorch.py"
+PYTHONPATH=$stage
+PYTHONDONTWRITEBYTECODE=1
+export PYTHONPATH PYTHONDONTWRITEBYTECODE
+python3 "$top_srcdir/tests/gpu/python/pytorch.py" || exit
+python3 "$top_srcdir/tests/gpu/python/pytorch_whole.py"

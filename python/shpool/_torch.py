@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The C++ part of shpool.torch (cxx/): compiled once for each PyTorch, then loaded from a cache.
+
+The cache is the folder SHPOOL_CACHE_DIR, else shpool in XDG_CACHE_HOME or ~/.cache.  A file's name
+is the digest of all that went into it.
+"""
+import ctypes
+import hashlib
+import os
+import shlex
+import shutil
+import stat
+import subprocess
+import tempfile
+
+import torch
+
+import shpool
+
+from . import _c
+
+OLDEST = (2, 6)
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "cxx")
+SOURCES = ("allocator.cc", "ledger.h", "native.h")
+# packages of PyPI that have the header which is missing most often
+CRT = {"12": "nvidia-cuda-nvcc-cu12", "13": "nvidia-cuda-crt"}
+
+
+def version():
+    """(2, 11)"""
+    return tuple(int(part) for part in torch.__version__.split("+", maxsplit=1)[0].split(".")[:2])
+
+
+def _refused(text):
+    return _c.Error(text, -9)
+
+
+def _compiler():
+    given = shlex.split(os.environ.get("CXX", ""))
+    for command in (given, ["c++"], ["g++"], ["clang++"]):
+        if command and shutil.which(command[0]):
+            return command
+    raise _refused("no C++ compiler was found (CXX, c++, g++, clang++): apt install g++")
+
+
+def _cuda_headers():
+    """Folders with cuda_runtime.h and crt/host_defines.h of CUDA's toolkit or of PyPI's wheels."""
+    wheels = os.path.join(os.path.dirname(os.path.dirname(torch.__file__)), "nvidia")
+    nvcc = shutil.which("nvcc")
+    folders = [os.path.join(os.environ[name], "include")
+               for name in ("CUDA_HOME", "CUDA_PATH") if os.environ.get(name)]
+    if nvcc:
+        folders.append(os.path.join(os.path.dirname(os.path.dirname(nvcc)), "include"))
+    folders += [os.path.join(wheels, part, "include")
+                for part in ("cu13", "cuda_runtime", "cuda_nvcc", "cuda_crt")]
+    folders.append("/usr/local/cuda/include")
+    found = [next((one for one in folders if os.path.exists(os.path.join(one, name))), None)
+             for name in ("cuda_runtime.h", os.path.join("crt", "host_defines.h"))]
+    if None in found:
+        major = torch.version.cuda.split(".", maxsplit=1)[0]
+        raise _refused("CUDA's headers were not found (CUDA_HOME, nvcc, PyPI's wheels): install "
+                       f"the toolkit, or pip install {CRT.get(major, 'CUDA')}")
+    return list(dict.fromkeys(found))
+
+
+def _flags():
+    major, minor = version()
+    return ["-std=c++17", "-O2", "-g", "-fPIC", "-shared", "-fvisibility=hidden",
+            f"-DSHPOOL_TORCH={major * 100 + minor}",
+            f"-D_GLIBCXX_USE_CXX11_ABI={int(torch._C._GLIBCXX_USE_CXX11_ABI)}"]
+
+
+def _key():
+    digest = hashlib.sha256()
+    for part in (*_flags(), torch.__version__, str(torch.version.git_version), shpool.version(),
+                 _c.path_of_library()):
+        digest.update(part.encode() + b"\0")
+    for name in SOURCES:
+        with open(os.path.join(HERE, name), "rb") as file:
+            digest.update(file.read())
+    return digest.hexdigest()[:32]
+
+
+def _folder():
+    base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+    folder = os.environ.get("SHPOOL_CACHE_DIR") or os.path.join(base, "shpool")
+    try:
+        os.makedirs(folder, mode=0o700, exist_ok=True)
+        info = os.stat(folder)
+    except OSError as reason:
+        raise _refused(f"the cache {folder} cannot be used: {reason}") from None
+    if info.st_uid not in (os.geteuid(), 0) or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise _refused(f"the cache {folder} belongs to another user or can be written by others: "
+                       "set SHPOOL_CACHE_DIR")
+    return folder
+
+
+def _compile(path):
+    top = os.path.dirname(torch.__file__)
+    library = _c.path_of_library()
+    handle, temporary = tempfile.mkstemp(".so", ".shpool-torch-", os.path.dirname(path))
+    os.close(handle)
+    command = [*_compiler(), *_flags(), "-o", temporary, os.path.join(HERE, SOURCES[0]),
+               "-I" + shpool.include(), "-isystem", os.path.join(top, "include")]
+    for folder in _cuda_headers():
+        command += ["-isystem", folder]
+    command += ["-L" + os.path.join(top, "lib"), "-ltorch_cuda", "-lc10_cuda", "-lc10",
+                library if "/" in library else "-l:" + library]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+    if done.returncode != 0:
+        os.unlink(temporary)
+        lines = done.stdout.decode(errors="replace").splitlines()
+        wrong = [line for line in lines if "error" in line] or lines or ["it said nothing"]
+        raise _refused(f"{command[0]} failed: {wrong[0]}")
+    os.replace(temporary, path)
+
+
+def library():
+    """The C++ part; an Error says what is missing."""
+    if version() < OLDEST:
+        raise _refused(f"PyTorch {torch.__version__} is older than {OLDEST[0]}.{OLDEST[1]}")
+    path = os.path.join(_folder(), f"torch-{_key()}.so")
+    if not os.path.exists(path):
+        _compile(path)
+    try:
+        part = ctypes.CDLL(path)
+    except OSError as reason:
+        raise _refused(f"{path} cannot be loaded: {reason}; delete it") from None
+    part.shpool_torch_install.restype = ctypes.c_char_p
+    return part

@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""shpool.torch.enable() at `import torch`, in programs that cannot be changed.
+
+One line in sitecustomize.py (python3 -m site lists the folders in which it may be):
+
+    import os; os.environ.get("SHPOOL_TORCH") == "1" and __import__("shpool.auto")
+"""
+import importlib.util
+import os
+import sys
+import warnings
+
+
+class _AfterTorch:
+    """A finder of modules that calls enable() after the import of torch."""
+
+    @staticmethod
+    def find_spec(name, _path=None, _target=None):
+        if name != "torch":
+            return None
+        sys.meta_path.remove(_AfterTorch)
+        spec = importlib.util.find_spec(name)
+        if spec is not None:
+            run = spec.loader.exec_module
+
+            def exec_module(module):
+                run(module)
+                _enable()
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+
+def _enable():
+    import shpool
+
+    try:
+        import shpool.torch
+        shpool.torch.enable()
+    except (ImportError, shpool.Error) as reason:
+        warnings.warn(f"SHPOOL_TORCH=1 has no effect: {reason}", RuntimeWarning, stacklevel=2)
+
+
+if os.environ.get("SHPOOL_TORCH") == "1" and "torch" not in sys.modules:
+    sys.meta_path.insert(0, _AfterTorch)

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/*
+ * What PyTorch's statistics, snapshots and histories say of libshpool's memory: the live
+ * allocations, sums over them, and the latest events.
+ *
+ * Allocated bytes are rounded as PyTorch rounds them, to 512, so that figures can be compared.
+ */
+#ifndef SHPOOL_TORCH_LEDGER_H
+#define SHPOOL_TORCH_LEDGER_H
+
+#include <chrono>
+#include <deque>
+
+#include <c10/util/flat_hash_map.h>
+#include <shpool/device.h>
+
+#include "native.h"
+
+namespace shpool_torch {
+
+using caching::DeviceStats;
+using caching::RecordContext;
+using caching::SegmentInfo;
+using caching::TraceEntry;
+using Context = std::shared_ptr<c10::GatheredContext>;
+using StatArray = decltype(DeviceStats::allocation);
+using Stat = StatArray::value_type;
+
+enum { all_sizes, small_sizes, large_sizes };
+constexpr size_t small_bytes = 1 << 20; /* PyTorch's own limit between its two pools */
+
+struct Allocation {
+    size_t       bytes = 0; /* requested */
+    cudaStream_t stream = nullptr;
+    DeviceIndex  device = -1;
+    Context      context; /* of the malloc, while history is recorded */
+
+    size_t rounded() const { return std::max<size_t>((bytes + 511) / 512 * 512, 512); }
+};
+
+class Ledger {
+public:
+    void add(void *ptr, const Allocation &one)
+    {
+        {
+            Lock lock(lock_);
+            live_[ptr] = one;
+            count(one, true);
+        }
+        note(TraceEntry::ALLOC, ptr, one, one.context, RecordContext::ALLOC);
+    }
+
+    /* false: it is not of libshpool. */
+    bool find(void *ptr, Allocation *one)
+    {
+        Lock lock(lock_);
+        auto at = live_.find(ptr);
+
+        if (at == live_.end()) {
+            return false;
+        }
+        *one = at->second;
+        return true;
+    }
+
+    bool remove(void *ptr, Allocation *one)
+    {
+        const Context here = context(RecordContext::ALL);
+        {
+            Lock lock(lock_);
+            auto at = live_.find(ptr);
+
+            if (at == live_.end()) {
+                return false;
+            }
+            *one = std::move(at->second);
+            live_.erase(at);
+            count(*one, false);
+        }
+        note(TraceEntry::FREE_REQUESTED, ptr, *one, here, RecordContext::ALL);
+        note(TraceEntry::FREE_COMPLETED, ptr, *one, here, RecordContext::ALL);
+        return true;
+    }
+
+    /* Returns the live bytes. */
+    size_t fail(const Allocation &one, size_t free_bytes)
+    {
+        note(TraceEntry::OOM, reinterpret_cast<void *>(free_bytes), one, one.context,
+             RecordContext::STATE);
+        Lock lock(lock_);
+        stats_[one.device].num_ooms++;
+        return size_t(stats_[one.device].allocated_bytes[all_sizes].current);
+    }
+
+    /* ---- statistics ---- */
+
+    /* Add them to those of pools.  Memory that libshpool reserves is not divided by size. */
+    void add_to(DeviceStats &sum, DeviceIndex device, const shpool_device_stats &now)
+    {
+        const uint64_t segments = now.driver_mallocs - now.driver_frees;
+        Lock           lock(lock_);
+        const auto    &base = base_[device];
+
+        for (auto array : arrays_) {
+            for (size_t kind : {all_sizes, small_sizes, large_sizes}) {
+                add((sum.*array)[kind], (stats_[device].*array)[kind]);
+            }
+        }
+        for (size_t kind : {all_sizes, large_sizes}) {
+            add(sum.reserved_bytes[kind], state(now.driver_bytes, now.driver_bytes_peak));
+            add(sum.segment[kind], state(segments, segments));
+            add(sum.inactive_split_bytes[kind], state(now.idle_bytes, now.idle_bytes));
+        }
+        sum.num_ooms += stats_[device].num_ooms;
+        sum.num_alloc_retries += int64_t(now.retries - base.retries);
+        sum.num_device_alloc += int64_t(now.driver_mallocs - base.driver_mallocs);
+        sum.num_device_free += int64_t(now.driver_frees - base.driver_frees);
+    }
+
+    void reset_accumulated(DeviceIndex device, const shpool_device_stats &now)
+    {
+        Lock lock(lock_);
+
+        base_[device] = now;
+        stats_[device].num_ooms = 0;
+        for_each(device, [](Stat &stat) { stat.reset_accumulated(); });
+    }
+
+    void reset_peak(DeviceIndex device)
+    {
+        Lock lock(lock_);
+
+        for_each(device, [](Stat &stat) { stat.reset_peak(); });
+    }
+
+    /* ---- history ---- */
+
+    /* The stack, if history is recorded with at least such stacks.  Without the lock: it may need
+     * Python's. */
+    Context context(RecordContext least)
+    {
+        /* acquire: pairs with the release in record() */
+        return (C10_UNLIKELY(recording_.load(std::memory_order_acquire)) &&
+                (history_.when >= least))
+                   ? history_.recorder()
+                   : nullptr;
+    }
+
+    void record(const History &history)
+    {
+        Lock lock(lock_);
+
+        recording_.store(false, std::memory_order_relaxed);
+        history_ = history;
+        if (!history.enabled || (history.recorder == nullptr)) {
+            history_.when = RecordContext::NEVER;
+        }
+        for (auto &entries : trace_) {
+            if (history.clear || !history.enabled) {
+                entries.clear();
+            }
+        }
+        /* release: pairs with the acquires in context() and note() */
+        recording_.store(history.enabled, std::memory_order_release);
+    }
+
+    /* ---- snapshots ---- */
+
+    void add_segments(std::vector<SegmentInfo> &segments, DeviceIndex device,
+                      const std::vector<shpool_device_block> &blocks)
+    {
+        Lock lock(lock_);
+
+        for (const auto &block : blocks) {
+            if (segments.empty() || (segments.back().device != device) ||
+                (segments.back().address + segments.back().total_size != size_t(block.ptr))) {
+                segments.push_back(segment_at(device, block));
+            }
+            add_block(segments.back(), block);
+        }
+    }
+
+    /* In the order of time. */
+    void add_trace(std::vector<TraceEntry> &entries, DeviceIndex device)
+    {
+        Lock lock(lock_);
+
+        entries.insert(entries.end(), trace_[device].begin(), trace_[device].end());
+        std::stable_sort(entries.begin(), entries.end(), [](const auto &a, const auto &b) {
+            return a.time_.t_ < b.time_.t_;
+        });
+    }
+
+private:
+    void count(const Allocation &one, bool more)
+    {
+        const auto own = (one.bytes <= small_bytes) ? small_sizes : large_sizes;
+
+        for (size_t kind : {all_sizes, own}) {
+            auto change = [&](StatArray &array, size_t by) {
+                more ? array[kind].increase(by) : array[kind].decrease(by);
+            };
+            DeviceStats &stats = stats_[one.device];
+
+            change(stats.allocation, 1);
+            change(stats.active, 1);
+            change(stats.allocated_bytes, one.rounded());
+            change(stats.active_bytes, one.rounded());
+            change(stats.requested_bytes, one.bytes);
+        }
+    }
+
+    static void add(Stat &to, const Stat &one)
+    {
+        to.current += one.current;
+        to.peak += one.peak;
+        to.allocated += one.allocated;
+        to.freed += one.freed;
+    }
+
+    static Stat state(uint64_t current, uint64_t peak)
+    {
+        Stat stat;
+
+        stat.current = stat.allocated = int64_t(current);
+        stat.peak = int64_t(peak);
+        return stat;
+    }
+
+    template <typename Function> void for_each(DeviceIndex device, Function function)
+    {
+        for (auto array : arrays_) {
+            for (Stat &stat : stats_[device].*array) {
+                function(stat);
+            }
+        }
+    }
+
+    void note(TraceEntry::Action action, void *ptr, const Allocation &one, const Context &context,
+              RecordContext least)
+    {
+        if (C10_LIKELY(!recording_.load(std::memory_order_acquire))) {
+            return;
+        }
+        Lock       lock(lock_);
+        auto      &entries = trace_[one.device];
+        TraceEntry entry(action, one.device, size_t(ptr), one.rounded(), one.stream,
+#if SHPOOL_TORCH >= 208
+                         no_pool,
+#endif
+                         0, (history_.when >= least) ? context : nullptr);
+
+        entry.time_.t_ = std::chrono::duration_cast<std::chrono::microseconds>(
+                             std::chrono::system_clock::now().time_since_epoch())
+                             .count();
+        if (entries.size() >= std::max<size_t>(history_.most, 1)) {
+            entries.pop_front();
+        }
+        entries.push_back(std::move(entry));
+    }
+
+    /* A segment is memory without a gap: libshpool's ranges of addresses have gaps. */
+    static SegmentInfo segment_at(DeviceIndex device, const shpool_device_block &block)
+    {
+        SegmentInfo segment;
+
+        segment.device = device;
+        segment.address = size_t(block.ptr);
+        segment.stream = block.stream;
+        segment.is_large = true;
+        segment.is_expandable = true;
+        return segment;
+    }
+
+    void add_block(SegmentInfo &segment, const shpool_device_block &block)
+    {
+        caching::BlockInfo info;
+        const auto         at = live_.find(block.ptr);
+
+        info.size = block.bytes;
+        info.allocated = at != live_.end();
+        info.active = info.allocated || (block.state == SHPOOL_DEVICE_PENDING);
+        if (info.allocated) {
+            info.requested_size = at->second.bytes;
+            info.context_when_allocated = at->second.context;
+            segment.allocated_size += block.bytes;
+            segment.requested_size += at->second.bytes;
+        }
+        segment.active_size += info.active ? block.bytes : 0;
+        segment.total_size += block.bytes;
+        segment.blocks.push_back(std::move(info));
+    }
+
+    static constexpr StatArray DeviceStats::*arrays_[] = {
+        &DeviceStats::allocation, &DeviceStats::active, &DeviceStats::allocated_bytes,
+        &DeviceStats::active_bytes, &DeviceStats::requested_bytes};
+
+    std::mutex                             lock_; /* of all below */
+    ska::flat_hash_map<void *, Allocation> live_;
+    DeviceStats                            stats_[max_devices];
+    shpool_device_stats                    base_[max_devices] = {}; /* at reset_accumulated() */
+    std::deque<TraceEntry>                 trace_[max_devices];
+    History                                history_ = {};
+    std::atomic<bool>                      recording_{false};
+};
+
+} // namespace shpool_torch
+
+#endif /* SHPOOL_TORCH_LEDGER_H */

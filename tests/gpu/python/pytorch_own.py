@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The memory part of PyTorch's own test_cuda.py, with PyTorch's allocator and with libshpool.
+
+    python3 tests/gpu/python/pytorch_own.py CHECKOUT/test/test_cuda.py [--seconds 300]
+                                     [--only REGEX]
+
+CHECKOUT is a checkout of PyTorch of the installed version, or nearly; PyTorch's wheel does not
+contain the file.  Each allocator has a process; after a crash the rest goes on in another one.
+Prints a line for each test that does not end alike with both, and the sums.  Exit: 0; 1: a test
+that passes with PyTorch's allocator does not with libshpool; 77: no PyTorch or no GPU.
+"""
+import argparse
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+CLASSES = "TestCuda|TestCudaMallocAsync|TestBlockStateAbsorption|TestMemPool|TestCachingHost.*"
+NAMES = ("memory|alloc|snapshot|graph|stream|oom|pool|leak|pinned|checkpoint|block|segment|deleter|"
+         "out_of|cycles|TestBlockState|TestMemPool")
+
+
+class Result(unittest.TestResult):
+    """A line of standard output for the begin and the end of each test."""
+
+    def say(self, test, word, reason=""):
+        print("@" + json.dumps([test.id().split(".", maxsplit=1)[1], word, reason]), flush=True)
+
+    def startTest(self, test):
+        super().startTest(test)
+        self.good = True
+        self.say(test, "begin")
+
+    def stopTest(self, test):
+        if self.good:
+            self.say(test, "passed")
+
+    def bad(self, test, word, reason):
+        self.good = False
+        lines = str(reason).strip().splitlines()
+        self.say(test, word, lines[0][:200] if lines else "")
+
+    def addFailure(self, test, err):
+        self.bad(test, "failed", err[1])
+
+    def addError(self, test, err):
+        self.bad(test, "failed", f"{err[0].__name__}: {err[1]}")
+
+    def addSkip(self, test, reason):
+        self.bad(test, "skipped", reason)
+
+    def addExpectedFailure(self, test, err):
+        self.bad(test, "skipped", "fails as expected")
+
+
+def worker(path, only, without):
+    if os.environ.get("SHPOOL_OWN") == "1":
+        import shpool.torch
+        shpool.torch.enable()
+    sys.argv = [path]
+    sys.path.insert(0, os.path.dirname(os.path.abspath(path)))
+    spec = importlib.util.spec_from_file_location("test_cuda", path)
+    module = sys.modules["test_cuda"] = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    suite = unittest.TestSuite()
+    for group in unittest.defaultTestLoader.loadTestsFromModule(module):
+        for test in group:
+            kind, name = test.id().split(".")[-2:]
+            if (re.fullmatch(CLASSES, kind) and re.search(only, f"{kind}.{name}")
+                    and f"{kind}.{name}" not in without):
+                suite.addTest(test)
+    suite.run(Result())
+
+
+def run_rest(args, ours, results, seconds):
+    """The tests that have no result yet; returns whether one of them crashed."""
+    command = [sys.executable, os.path.abspath(__file__), args.path, "--only", args.only,
+               "--without", json.dumps(sorted(results))]
+    process = subprocess.Popen(command, env=dict(os.environ, SHPOOL_OWN=str(int(ours))), text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
+    timer = threading.Timer(seconds, process.kill)
+    timer.start()
+    last, said = None, []
+    for line in process.stdout:
+        said.append(line)
+        if line.startswith("@["):
+            last, word, reason = json.loads(line[1:])
+            results[last] = [word, reason]
+    process.wait()
+    timer.cancel()
+    if last is not None and results[last][0] == "begin":
+        results[last] = ["crashed", f"exit {process.returncode}"]
+        return True
+    if last is None and process.returncode != 0:
+        sys.exit(f"exit {process.returncode} before the first test: " + "".join(said[-20:]))
+    return False
+
+
+def run(args, ours):
+    """{test: [word, reason]}, until the time is over."""
+    results = {}
+    end = time.monotonic() + args.seconds
+    while time.monotonic() < end and run_rest(args, ours, results, end - time.monotonic()):
+        pass
+    return results
+
+
+def report(native, ours):
+    """Returns the number of tests that only libshpool fails."""
+    worse = 0
+    for name in sorted(set(native) | set(ours)):
+        before, after = native.get(name, ["no time", ""]), ours.get(name, ["no time", ""])
+        if before[0] != after[0]:
+            print(f"{name}: PyTorch {before[0]}, libshpool {after[0]}: {after[1] or before[1]}")
+            worse += before[0] == "passed" and after[0] in ("failed", "crashed")
+    for name, results in (("PyTorch", native), ("libshpool", ours)):
+        words = [word for word, _ in results.values()]
+        print(name, ", ".join(f"{words.count(word)} {word}" for word in sorted(set(words))))
+    return worse
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
+    parser.add_argument("path")
+    parser.add_argument("--seconds", type=float, default=300)
+    parser.add_argument("--only", default=NAMES)
+    parser.add_argument("--without", default="")
+    args = parser.parse_args()
+    if args.without:
+        worker(args.path, args.only, json.loads(args.without))
+        return
+    try:
+        import torch
+        if not torch.cuda.is_available():
+            raise ImportError("no GPU")
+    except ImportError as reason:
+        print(f"skipped: {reason}")
+        sys.exit(77)
+    sys.exit(1 if report(run(args, False), run(args, True)) else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What PyTorch's own allocator offers, over libshpool: python3 tests/gpu/python/pytorch_whole.py
+
+One process, shpool.torch.enable() with its C++ part.  The package shpool is on PYTHONPATH or
+installed.  Exit: 0; 1: a check failed; 77: no PyTorch, no GPU, or no C++ part.
+"""
+import gc
+import re
+import sys
+import threading
+import unittest
+import warnings
+
+try:
+    import torch
+    if not torch.cuda.is_available():
+        raise ImportError("no GPU")
+    import shpool.torch
+except ImportError as reason:
+    print(f"skipped: {reason}")
+    sys.exit(77)
+
+MIB = 1 << 20
+
+
+def memory(mib):
+    return torch.empty(mib * MIB, dtype=torch.uint8, device="cuda")
+
+
+def clean():
+    gc.collect()
+    torch.cuda.synchronize()
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+
+
+class Whole(unittest.TestCase):
+    def setUp(self):
+        clean()
+
+    # ---- out of memory ----
+
+    def test_shortage_is_an_exception_and_the_program_goes_on(self):
+        total = torch.cuda.get_device_properties(0).total_memory
+        failed = torch.cuda.memory_stats()["num_ooms"]
+        seen = []
+        torch._C._cuda_attach_out_of_memory_observer(lambda *numbers: seen.append(numbers))
+        torch.cuda.set_per_process_memory_fraction(4096 * MIB / total)
+        held = []
+        try:
+            with self.assertRaises(torch.OutOfMemoryError) as caught:
+                while len(held) < 100:
+                    held.append(memory(256))
+            text = str(caught.exception)
+            self.assertRegex(text, r"Tried to allocate 256\.00 MiB\. GPU 0 has a total capacity of "
+                             r"[\d.]+ GiB of which [\d.]+ GiB is free\. 4\.00 GiB allowed; Of the "
+                             r"allocated memory [\d.]+ GiB is allocated by PyTorch, (?:[\d.]+ \w+ "
+                             r"by its graphs and pools, )?and [\d.]+ \w+ is reserved by PyTorch "
+                             r"but unallocated, in pieces of at most ")
+            self.assertTrue(14 <= len(held) <= 16, len(held))
+            self.assertTrue(all(x.data_ptr() for x in held))
+            self.assertEqual(torch.cuda.memory_stats()["num_ooms"], failed + 1)
+            self.assertEqual(len(seen), 1)
+            del held[::2]
+            held.append(memory(256))
+            x = torch.ones(1000, device="cuda")
+            self.assertEqual(float(x.sum()), 1000)
+        finally:
+            torch.cuda.set_per_process_memory_fraction(1.0)
+
+    def test_requests_that_no_device_can_serve(self):
+        for bytes_asked, text in ((1 << 50, r"Tried to allocate 1048576\.00 GiB"),
+                                  (1 << 61, "Tried to allocate more than 1EB memory")):
+            with self.assertRaisesRegex(torch.OutOfMemoryError, text):
+                torch.empty(bytes_asked, dtype=torch.uint8, device="cuda")
+        self.assertEqual(torch.empty(0, device="cuda").data_ptr(), 0)
+
+    def test_idle_memory_of_one_serves_the_other(self):
+        """Pools are served by PyTorch's own allocator, and each returns what it does not use."""
+        most = torch.cuda.mem_get_info()[0] * 6 // 10 // MIB
+        x = memory(most)
+        del x
+        pool = torch.cuda.MemPool()
+        with torch.cuda.use_mem_pool(pool):
+            x = memory(most)
+        del x, pool
+        self.assertGreater(memory(most).data_ptr(), 0)
+
+    # ---- statistics ----
+
+    def test_statistics_count_as_pytorch_does(self):
+        before = torch.cuda.memory_stats()
+        x = torch.empty(3 * MIB + 1, dtype=torch.uint8, device="cuda")
+        y = torch.empty(5, device="cuda")
+        now = torch.cuda.memory_stats()
+        for name, more in (("allocated_bytes.all.current", 3 * MIB + 512 + 512),
+                           ("allocated_bytes.small_pool.current", 512),
+                           ("requested_bytes.all.current", 3 * MIB + 1 + 20),
+                           ("active_bytes.all.current", 3 * MIB + 1024),
+                           ("allocation.all.current", 2), ("allocation.all.allocated", 2)):
+            self.assertEqual(now[name] - before[name], more, name)
+        peak = torch.cuda.max_memory_allocated()
+        self.assertEqual(peak, torch.cuda.memory_allocated())
+        self.assertGreaterEqual(torch.cuda.memory_reserved(), peak)
+        self.assertGreaterEqual(torch.cuda.max_memory_reserved(), torch.cuda.memory_reserved())
+        del x, y
+        self.assertEqual(torch.cuda.memory_allocated(), before["allocated_bytes.all.current"])
+        self.assertEqual(torch.cuda.max_memory_allocated(), peak)
+        torch.cuda.reset_peak_memory_stats()
+        self.assertEqual(torch.cuda.max_memory_allocated(), torch.cuda.memory_allocated())
+        torch.cuda.reset_accumulated_memory_stats()
+        self.assertEqual(torch.cuda.memory_stats()["allocation.all.allocated"], 0)
+        self.assertIn("Allocated memory", torch.cuda.memory_summary())
+        if hasattr(torch.accelerator, "memory_allocated"):
+            self.assertEqual(torch.accelerator.memory_allocated(), torch.cuda.memory_allocated())
+
+    def test_empty_cache_returns_memory(self):
+        x = memory(512)
+        free = torch.cuda.mem_get_info()[0]
+        del x
+        self.assertGreaterEqual(torch.cuda.memory_reserved(), 512 * MIB)
+        torch.cuda.empty_cache()
+        self.assertGreaterEqual(torch.cuda.mem_get_info()[0], free + 500 * MIB)
+
+    def test_raw_memory(self):
+        before = torch.cuda.memory_allocated()
+        for stream in (None, torch.cuda.Stream()):
+            pointer = torch.cuda.caching_allocator_alloc(MIB, stream=stream)
+            self.assertEqual(torch.cuda.memory_allocated(), before + MIB)
+            torch.cuda.caching_allocator_delete(pointer)
+        self.assertEqual(torch.cuda.memory_allocated(), before)
+
+    def test_profiler_counts_memory(self):
+        with torch.profiler.profile(profile_memory=True) as profile:
+            x = memory(8)
+        self.assertGreaterEqual(max(event.self_device_memory_usage for event in profile.events()),
+                                8 * MIB)
+        del x
+
+    # ---- snapshots ----
+
+    def test_snapshot_has_every_block_and_event(self):
+        from torch.cuda import _memory_viz
+
+        torch.cuda.memory._record_memory_history()
+        try:
+            x = memory(64)
+            del x
+            x = memory(3)
+            snapshot = torch.cuda.memory._snapshot()
+        finally:
+            torch.cuda.memory._record_memory_history(enabled=None)
+        for segment in snapshot["segments"]:
+            self.assertEqual(sum(block["size"] for block in segment["blocks"]),
+                             segment["total_size"])
+        blocks = {block["address"]: block for segment in snapshot["segments"]
+                  for block in segment["blocks"]}
+        own = blocks[x.data_ptr()]
+        self.assertEqual((own["state"], own["requested_size"]), ("active_allocated", 3 * MIB))
+        self.assertTrue(any(frame["filename"] == __file__ for frame in own["frames"]))
+        actions = [(event["action"], event["size"]) for event in snapshot["device_traces"][0]]
+        for event in (("alloc", 64 * MIB), ("free_requested", 64 * MIB),
+                      ("free_completed", 64 * MIB), ("alloc", 3 * MIB)):
+            self.assertIn(event, actions)
+        self.assertEqual(sum(segment["total_size"] for segment in snapshot["segments"]),
+                         torch.cuda.memory_reserved())
+        for page in (_memory_viz.trace_plot(snapshot), _memory_viz.segment_plot(snapshot)):
+            self.assertIn("<html", page)
+        self.assertIn("MiB", _memory_viz.segsum(snapshot))
+
+    # ---- streams, pools and graphs ----
+
+    def overwritten(self, pool):
+        """A slow stream reads x, which is dropped; is its memory given to y at once?"""
+        side = torch.cuda.Stream()
+        wrong = 0
+        for _ in range(10):
+            with torch.cuda.use_mem_pool(pool):
+                x = torch.full((MIB,), 1.0, device="cuda")
+            side.wait_stream(torch.cuda.current_stream())
+            with torch.cuda.stream(side):
+                torch.cuda._sleep(20_000_000)
+                total = x.sum()
+            x.record_stream(side)
+            del x
+            with torch.cuda.use_mem_pool(pool):
+                y = torch.full((MIB,), 2.0, device="cuda")
+            torch.cuda.synchronize()
+            wrong += float(total) != MIB
+            del y
+        return wrong
+
+    def test_record_stream_in_a_pool(self):
+        self.assertEqual(self.overwritten(torch.cuda.MemPool()), 0)
+
+    def test_a_pool_serves_the_thread_that_uses_it(self):
+        pool = torch.cuda.MemPool()
+        begun, done = threading.Event(), threading.Event()
+        others = []
+
+        def other():
+            begun.wait(60)
+            others.append(memory(5))
+            done.set()
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        with torch.cuda.use_mem_pool(pool):
+            x = memory(4)
+            begun.set()
+            done.wait(60)
+        thread.join()
+        found = {block["address"] for segment in pool.snapshot() for block in segment["blocks"]}
+        self.assertIn(x.data_ptr(), found)
+        self.assertNotIn(others[0].data_ptr(), found)
+        self.assertGreaterEqual(torch.cuda.memory_allocated(), 9 * MIB)
+
+    def test_graphs_replay(self):
+        x = torch.zeros(MIB, device="cuda")
+        graph = torch.cuda.CUDAGraph()
+        side = torch.cuda.Stream()
+        with torch.cuda.stream(side):
+            (x * 3 + 1).sum()
+        torch.cuda.synchronize()
+        with torch.cuda.graph(graph):
+            y = (x * 3 + 1) * (x - 2)
+        noise = [torch.full((MIB,), 9.0, device="cuda") for _ in range(8)]
+        for value in range(1, 6):
+            x.fill_(value)
+            graph.replay()
+            torch.cuda.synchronize()
+            self.assertTrue(bool((y == (value * 3 + 1) * (value - 2)).all()))
+            self.assertTrue(all(bool((n == 9).all()) for n in noise))
+
+    def test_graphed_callables(self):
+        model = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.ReLU(),
+                                    torch.nn.Linear(64, 64)).cuda()
+        x = torch.randn(32, 64, device="cuda", requires_grad=True)
+        with torch.no_grad():
+            expected = model(x)
+        graphed = torch.cuda.make_graphed_callables(model, (x,))
+        self.assertTrue(torch.allclose(graphed(x), expected, atol=1e-5))
+        graphed(x).sum().backward()
+
+    def test_graph_trees(self):
+        """torch.compile(mode="reduce-overhead"), trained, with three shapes."""
+        torch.manual_seed(1)
+        counters = torch._dynamo.utils.counters
+        model = torch.nn.Sequential(torch.nn.Linear(64, 128), torch.nn.GELU(),
+                                    torch.nn.Linear(128, 64)).cuda()
+        compiled = torch.compile(model, mode="reduce-overhead", dynamic=False)
+        counters.clear()
+        for step in range(12):
+            x = torch.randn(16 << (step % 3), 64, device="cuda")
+            torch.compiler.cudagraph_mark_step_begin()
+            loss = compiled(x).square().mean()
+            expected = model(x).square().mean()
+            self.assertTrue(torch.allclose(loss, expected, rtol=1e-2), (loss, expected))
+            loss.backward()
+            model.zero_grad(set_to_none=True)
+        self.assertEqual(counters["inductor"]["cudagraph_skips"], 0)
+
+    # ---- the rest ----
+
+    def test_cudnn_benchmark(self):
+        torch.backends.cudnn.benchmark = True
+        try:
+            layer = torch.nn.Conv2d(16, 32, 3).cuda()
+            layer(torch.randn(4, 16, 64, 64, device="cuda")).sum().backward()
+            torch.cuda.synchronize()
+        finally:
+            torch.backends.cudnn.benchmark = False
+
+    def test_pinned_batches(self):
+        data = torch.utils.data.TensorDataset(torch.arange(4096.0))
+        loader = torch.utils.data.DataLoader(data, batch_size=64, pin_memory=True)
+        total = sum(batch.cuda(non_blocking=True).sum() for (batch,) in loader)
+        self.assertEqual(float(total), 4096 * 4095 / 2)
+
+    def test_sharing_is_refused_with_a_reason(self):
+        x = memory(1)
+        with self.assertRaisesRegex(RuntimeError, "tensor.cpu()"):
+            x.untyped_storage()._share_cuda_()
+        with torch.cuda.use_mem_pool(torch.cuda.MemPool()):
+            y = memory(2)
+        self.assertTrue(y.untyped_storage()._share_cuda_())
+
+    def test_enable_again_has_no_effect(self):
+        shpool.torch.enable()
+        self.assertEqual(torch.cuda.get_allocator_backend(), "shpool")
+
+
+if __name__ == "__main__":
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        shpool.torch.enable()
+    if torch.cuda.get_allocator_backend() != "shpool":
+        print("skipped:", *(re.sub(r"\s+", " ", str(one.message)) for one in said))
+        sys.exit(77)
+    unittest.main(verbosity=2)

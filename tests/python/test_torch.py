@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""shpool.torch.enable() without a GPU: the C++ part, what it says if something is missing, and
+SHPOOL_TORCH.  Needs PyTorch with CUDA, a C++ compiler and CUDA's headers."""
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ENABLE = """
+import warnings
+with warnings.catch_warnings(record=True) as said:
+    warnings.simplefilter("always")
+    import torch
+    {enable}
+print(torch.cuda.get_allocator_backend(), *(one.message for one in said
+                                            if "shpool" in str(one.message)))
+"""
+SITECUSTOMIZE = 'import os; os.environ.get("SHPOOL_TORCH") == "1" and __import__("shpool.auto")\n'
+
+
+def has_torch():
+    try:
+        import torch
+    except ImportError:
+        return False
+    return torch.version.cuda is not None
+
+
+def enabled(enable="import shpool.torch; shpool.torch.enable()", **environment):
+    """The allocator that PyTorch has then, and the warnings."""
+    done = subprocess.run([sys.executable, "-c", ENABLE.format(enable=enable)],
+                          env=dict(os.environ, **environment), stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT, check=False)
+    text = done.stdout.decode()
+    if done.returncode != 0:
+        raise AssertionError(text)
+    backend, _, said = text.rstrip("\n").partition(" ")
+    return backend, said
+
+
+@unittest.skipUnless(has_torch(), "no PyTorch with CUDA")
+class Enable(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="shpool-torch.")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def cached(self):
+        return [(name, os.stat(os.path.join(self.folder, name)).st_mtime_ns)
+                for name in os.listdir(self.folder)]
+
+    def test_the_cxx_part_is_compiled_once(self):
+        self.assertEqual(enabled(SHPOOL_CACHE_DIR=self.folder), ("shpool", ""))
+        before = self.cached()
+        self.assertEqual(len(before), 1)
+        # settings of PyTorch's own allocator, and the variable without a change of the program
+        self.assertEqual(
+            enabled(SHPOOL_CACHE_DIR=self.folder,
+                    PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True,"
+                                            "pinned_use_background_threads:True")[1],
+            "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True has an effect on CUDA graphs and "
+            "torch.cuda.MemPool only: libshpool divides PyTorch's memory; SHPOOL_DEVICE_ALLOCATOR "
+            "has its options")
+        with open(os.path.join(self.folder, "sitecustomize.py"), "w", encoding="utf-8") as file:
+            file.write(SITECUSTOMIZE)
+        path = self.folder + os.pathsep + os.environ.get("PYTHONPATH", "")
+        for value, backend in (("1", "shpool"), ("0", "native")):
+            self.assertEqual(enabled("", SHPOOL_CACHE_DIR=self.folder, PYTHONPATH=path,
+                                     SHPOOL_TORCH=value), (backend, ""))
+        os.remove(os.path.join(self.folder, "sitecustomize.py"))
+        shutil.rmtree(os.path.join(self.folder, "__pycache__"), ignore_errors=True)
+        self.assertEqual(self.cached(), before)
+
+    def test_what_is_missing_is_said(self):
+        os.chmod(self.folder, 0o777)
+        table = (
+            ("can be written by others", {}),
+            ("no C++ compiler was found", {"PATH": "/nowhere", "CXX": ""}),
+            ("false failed", {"CXX": "false"}),
+            ("cannot be used", {"SHPOOL_CACHE_DIR": "/dev/null/cache"}),
+        )
+        for text, environment in table:
+            backend, said = enabled(**{"SHPOOL_CACHE_DIR": self.folder, **environment})
+            self.assertEqual(backend, "pluggable", text)
+            self.assertIn(text, said)
+            self.assertIn("running out of memory is not an exception", said)
+            os.chmod(self.folder, 0o700)
+
+
+if __name__ == "__main__":
+    unittest.main()
