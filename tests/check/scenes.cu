@@ -431,9 +431,10 @@ SCENE(templates_and_managed, "none")
     }
     cudaFree(at);
 }
+template <typename T> __constant__ T more[2];
 __device__ int   counter;
 __constant__ int factors[2];
-__global__ void  count(const int n) { atomicAdd(&counter, n * factors[1]); }
+__global__ void  count(const int n) { atomicAdd(&counter, n * factors[1] * more<int>[1]); }
 SCENE(symbols_and_functions, "none")
 {
     const int two[2] = {1, 2};
@@ -441,9 +442,10 @@ SCENE(symbols_and_functions, "none")
     void    (*kernel)(const int) = count;
 
     cudaMemcpyToSymbol(factors, two, sizeof(two));
+    cudaMemcpyToSymbol(more<int>, two, sizeof(two));
     kernel<<<2, 3>>>(5);
     cudaMemcpyFromSymbol(&sum, counter, sizeof(sum));
-    if (sum != 60) {
+    if (sum != 120) {
         puts("wrong");
     }
 }
