@@ -150,7 +150,8 @@ static shpool_status prepare(void)
     }
     result = cu->init(0);
     if (result == CU_ERROR_NO_DEVICE) {
-        return shpool_error(SHPOOL_ERR_UNSUPPORTED, SHPOOL_NO_DRIVER, "no GPU was found");
+        return shpool_error(SHPOOL_ERR_UNSUPPORTED, SHPOOL_NO_DRIVER,
+                            "cuInit found no device (100)");
     }
     if (result != CU_SUCCESS) {
         return shpool_driver_failed(cu, "cuInit", result);

@@ -82,9 +82,19 @@ UNIT_TEST_WITH(test_no_device, start, stop)
 
 UNIT_TEST_WITH(test_a_driver_that_cannot_begin, start, stop)
 {
-    fake_fail(1, CU_ERROR_NO_DEVICE);
-    assert_int_equal(SHPOOL_ERR_UNSUPPORTED, shpool_driver_devices(devices, 2, &count, &version));
-    assert_detail("cuInit of the CUDA driver failed with result 100: fake error");
-    assert_int_equal(0, count);
+    static const struct { cu_result result; shpool_status status; const char *detail; } rows[] = {
+        { CU_ERROR_NO_DEVICE, SHPOOL_ERR_UNSUPPORTED,
+          "no GPU: cuInit found no device (100); kernels run without one on" },
+        { CU_ERROR_INVALID_VALUE, SHPOOL_ERR_CUDA,
+          "cuInit of the CUDA driver failed with result 1: fake error" },
+    };
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(rows); i++) {
+        fake_fail(1, rows[i].result);
+        assert_int_equal(rows[i].status,
+                         shpool_driver_devices(devices, 2, &count, &version));
+        assert_detail(rows[i].detail);
+        assert_int_equal(0, count);
+    }
     assert_ok(shpool_driver_devices(devices, 2, &count, &version));
 }
