@@ -21,8 +21,8 @@ unset SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_DEVICE_ALLOCAT
 unset SHPOOL_LOG_LEVEL SHPOOL_PLUGIN_PATH
 unset MAKEFLAGS MFLAGS MAKELEVEL # TEST_LOGS of the make check that runs this script
 
-for part in allocators build-aux coalesce device doc examples include lib m4 man packaging python \
-    simt tests tools autogen.sh configure.ac LICENSE Makefile.am NEWS quickstart README.md \
+for part in allocators build-aux check coalesce device doc examples include lib m4 man packaging \
+    python simt tests tools autogen.sh configure.ac LICENSE Makefile.am NEWS quickstart README.md \
     shpool.pc.in shpool-config.cmake.in CMakeLists.txt CONTRIBUTING.md; do
     cp -R "$src/$part" "$work/" || exit 1
 done

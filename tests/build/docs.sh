@@ -100,7 +100,7 @@ done
 # mine, own, a, b and NAME are placeholders; macros make shpool_ALLOCATOR_free and the like.
 words='\<(shpool|simt|SHPOOL|SIMT)_[A-Za-z0-9_]*[A-Za-z0-9]\>'
 {
-    find include lib device coalesce simt tools allocators examples m4 python configure.ac \
+    find include lib device check coalesce simt tools allocators examples m4 python configure.ac \
         tests/tests.mk -type f ! -name README.md -exec grep -ohE "$words" {} +
     ls examples man | sed 's/\..*//'
 } | sort -u >"$tmp/known"
