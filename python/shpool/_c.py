@@ -185,7 +185,8 @@ class Launch(_Plain):
     _fields_ = [("grid", c_uint32 * 3), ("block", c_uint32 * 3)] + _words(
         "dynamic_bytes static_bytes engine") + _longs("seed") + _words("switch_period") + _longs(
             "max_switches") + _words("timeout_ms fill") + [
-                ("cluster", c_uint32 * 3)] + _words("from_zero")
+                ("cluster", c_uint32 * 3)] + _words("from_zero") + [
+                    ("arena", c_void_p)] + _words("stack_bytes leavers")
 
 
 class Result(_Plain):
