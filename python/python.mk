@@ -44,7 +44,7 @@ python/libshpool_open.so: python/src/open.cu libshpool.la
 	  -shared -cudart static -MMD -MP -MT $@ -MF $(@:.so=.cud) -o $@ $< .libs/libshpool.so \
 	  -Xlinker --exclude-libs,ALL -Xlinker -rpath,'$$ORIGIN' $(SHPOOL_HARDENING_LDFLAGS)
 SHPOOL_PYTHON_LTO = $(NVCC) $(SHPOOL_NVCC_CPPFLAGS) $(SHPOOL_NVCC_COMMON) \
-	-rdc=true -dlto -arch=sm_$(SHPOOL_CUDA_LOW) -ltoir -MMD -MP -MT $@ -MF $(@:.ltoir=.cud) -o $@ $<
+	-rdc=true -dlto -arch=sm_$(SHPOOL_LTO_ARCH) -ltoir -MMD -MP -MT $@ -MF $(@:.ltoir=.cud) -o $@ $<
 python/numba.ltoir: python/src/numba.cu
 	@$(MKDIR_P) $(@D)
 	$(AM_V_LTOIR)$(SHPOOL_PYTHON_LTO)

@@ -84,12 +84,16 @@ def _key():
 def _folder():
     base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
     folder = os.environ.get("SHPOOL_CACHE_DIR") or os.path.join(base, "shpool")
+    if not os.path.isabs(folder):
+        raise _refused(f"the cache {folder} must begin with /: set SHPOOL_CACHE_DIR")
+    folder = os.path.realpath(folder)  # a link of another user could change after the check
     try:
         os.makedirs(folder, mode=0o700, exist_ok=True)
-        info = os.stat(folder)
+        info = os.lstat(folder)
     except OSError as reason:
         raise _refused(f"the cache {folder} cannot be used: {reason}") from None
-    if info.st_uid not in (os.geteuid(), 0) or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+    if (info.st_uid not in (os.geteuid(), 0) or info.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
+            or not stat.S_ISDIR(info.st_mode)):
         raise _refused(f"the cache {folder} belongs to another user or can be written by others: "
                        "set SHPOOL_CACHE_DIR")
     return folder
@@ -98,21 +102,28 @@ def _folder():
 def _compile(path):
     top = os.path.dirname(torch.__file__)
     library = _c.path_of_library()
-    handle, temporary = tempfile.mkstemp(".so", ".shpool-torch-", os.path.dirname(path))
-    os.close(handle)
-    command = [*_compiler(), *_flags(), "-o", temporary, os.path.join(HERE, SOURCES[0]),
+    command = [*_compiler(), *_flags(), os.path.join(HERE, SOURCES[0]),
                "-I" + shpool.include(), "-isystem", os.path.join(top, "include")]
     for folder in _cuda_headers():
         command += ["-isystem", folder]
     command += ["-L" + os.path.join(top, "lib"), "-ltorch_cuda", "-lc10_cuda", "-lc10",
                 library if "/" in library else "-l:" + library]
-    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    if done.returncode != 0:
-        os.unlink(temporary)
-        lines = done.stdout.decode(errors="replace").splitlines()
-        wrong = [line for line in lines if "error" in line] or lines or ["it said nothing"]
-        raise _refused(f"{command[0]} failed: {wrong[0]}")
-    os.replace(temporary, path)
+    temporary = None
+    try:
+        handle, temporary = tempfile.mkstemp(".so", ".shpool-torch-", os.path.dirname(path))
+        os.close(handle)
+        done = subprocess.run([*command, "-o", temporary], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, check=False)
+        if done.returncode != 0:
+            lines = done.stdout.decode(errors="replace").splitlines()
+            wrong = [line for line in lines if "error" in line] or lines or ["it said nothing"]
+            raise _refused(f"{command[0]} failed: {wrong[0]}")
+        os.replace(temporary, path)
+    except OSError as reason:
+        raise _refused(f"{path} cannot be written: {reason}") from None
+    finally:
+        if temporary and os.path.exists(temporary):
+            os.unlink(temporary)
 
 
 def library():

@@ -13,17 +13,23 @@ import warnings
 
 class _AfterTorch:
     """A finder of modules that calls enable() after the import of torch."""
+    asking = False
 
-    @staticmethod
-    def find_spec(name, _path=None, _target=None):
-        if name != "torch":
+    @classmethod
+    def find_spec(cls, name, _path=None, _target=None):
+        if name != "torch" or cls.asking:
             return None
-        sys.meta_path.remove(_AfterTorch)
-        spec = importlib.util.find_spec(name)
+        cls.asking = True  # the other finders
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            cls.asking = False
         if spec is not None:
             run = spec.loader.exec_module
 
-            def exec_module(module):
+            def exec_module(module):  # not called where a library only asks whether torch is there
+                if cls in sys.meta_path:
+                    sys.meta_path.remove(cls)
                 run(module)
                 _enable()
 

@@ -40,6 +40,23 @@ def enabled(enable="import shpool.torch; shpool.torch.enable()", **environment):
     return backend, said
 
 
+class Auto(unittest.TestCase):
+    """SHPOOL_TORCH=1 with a module that stands in for torch."""
+
+    def test_a_library_that_only_asks_for_torch_does_not_use_it_up(self):
+        with tempfile.TemporaryDirectory(prefix="shpool-torch.") as folder:
+            with open(os.path.join(folder, "torch.py"), "w", encoding="utf-8") as file:
+                file.write("")
+            program = ("import importlib.util, shpool.auto\n"
+                       "shpool.auto._enable = lambda: print('enabled')\n"
+                       "for _ in range(2): assert importlib.util.find_spec('torch')\n"
+                       "import torch\n")
+            done = subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE,
+                                  env=dict(os.environ, SHPOOL_TORCH="1", PYTHONPATH=folder + ":" +
+                                           os.environ.get("PYTHONPATH", "")), check=True)
+            self.assertEqual(done.stdout, b"enabled\n")
+
+
 @unittest.skipUnless(has_torch(), "no PyTorch with CUDA")
 class Enable(unittest.TestCase):
     def setUp(self):

@@ -254,8 +254,12 @@ protected:
                 check(shpool_device_walk(
                     allocators_[i],
                     [](const shpool_device_block *block, void *to) {
-                        static_cast<decltype(blocks) *>(to)->push_back(*block);
-                        return 0;
+                        try { /* no exception leaves a C function */
+                            static_cast<decltype(blocks) *>(to)->push_back(*block);
+                            return 0;
+                        } catch (const std::exception &) {
+                            return 1; /* the rest is missing */
+                        }
                     },
                     &blocks));
                 ledger_.add_segments(info.segments, i, blocks);
@@ -432,12 +436,15 @@ extern "C" __attribute__((visibility("default"))) const char *shpool_torch_insta
     try {
         auto *made = new Allocator(caching::get());
 
+        installed = made; /* first: what is allocated from now on is released through it */
         torch::cuda::CUDAPluggableAllocator::changeCurrentAllocator(
             std::shared_ptr<caching::CUDAAllocator>(made, [](auto *) {}));
         c10::SetAllocator(c10::kCUDA, made, 1); /* for torch.accelerator */
-        installed = made;
     } catch (const c10::Error &error) {
         reason = error.what_without_backtrace();
+        return reason.c_str();
+    } catch (const std::exception &error) {
+        reason = error.what();
         return reason.c_str();
     }
     return nullptr;
