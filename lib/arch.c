@@ -69,6 +69,7 @@ static uint32_t parse_arch(const char *name)
         }
     }
     if ((count + 1 == sizeof(digits)) || !shpool_spec_number(digits, 0, &value) ||
+        (value > SHPOOL_ARCH_NUMBER) ||
         ((letter != '\0') && (strchr(letters_of((uint32_t)value), letter) == NULL))) {
         return 0;
     }

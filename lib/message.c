@@ -22,6 +22,7 @@ static _Thread_local int in_receiver;
 typedef struct kept {
     struct kept *next;
     shpool_level level;
+    shpool_level standard; /* find_receiver() */
     char text[];
 } kept;
 
@@ -46,7 +47,7 @@ static void write_to_stderr(shpool_level level, const char *text, void *user)
 }
 
 /* Without memory the message is lost, but its status is not. */
-static void keep(shpool_level level, const char *text)
+static void keep(shpool_level level, shpool_level standard, const char *text)
 {
     size_t bytes = strlen(text) + 1;
     kept *one = malloc(sizeof(*one) + bytes);
@@ -56,6 +57,7 @@ static void keep(shpool_level level, const char *text)
     }
     one->next = NULL;
     one->level = level;
+    one->standard = standard;
     memcpy(one->text, text, bytes);
     if (held.first == NULL) {
         held.first = one;
@@ -102,7 +104,7 @@ static void send(shpool_level level, shpool_level standard, const char *format, 
     vsnprintf(text, sizeof(text), format, args);
     shpool_text_escape(text, sizeof(text));
     if (held.locks > 0) {
-        keep(level, text);
+        keep(level, standard, text);
     } else {
         deliver(handler, level, text, user);
     }
@@ -140,7 +142,7 @@ static void deliver_kept(void)
     while (held.first != NULL) {
         kept *one = held.first;
         void *user;
-        shpool_message_fn handler = find_receiver(one->level, SHPOOL_LEVEL_NONE, &user);
+        shpool_message_fn handler = find_receiver(one->level, one->standard, &user);
 
         held.first = one->next;
         if (handler != NULL) {

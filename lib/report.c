@@ -155,6 +155,7 @@ typedef struct awaited {
 } awaited;
 
 static awaited *first;
+static int over; /* under the lock: the process ends, and the rest has been shown */
 
 static void show(const shpool_pool *pool, shpool_report_fn read)
 {
@@ -171,12 +172,27 @@ static void show(const shpool_pool *pool, shpool_report_fn read)
     fprintf(stderr, "shpool: %s\n", text);
 }
 
+static awaited *take_first(void)
+{
+    awaited *one;
+
+    shpool_lock(SHPOOL_LOCK_REPORTS);
+    over = 1;
+    one  = first;
+    if (one != NULL) {
+        first = one->next;
+    }
+    shpool_unlock(SHPOOL_LOCK_REPORTS);
+    return one;
+}
+
 static void show_rest(void)
 {
-    for (awaited *one = first; one != NULL; one = one->next) {
+    for (awaited *one = take_first(); one != NULL; one = take_first()) {
         if (one->process == getpid()) {
             show(&one->pool, one->read);
         }
+        free(one);
     }
 }
 
@@ -208,19 +224,24 @@ void shpool_show_later(const shpool_pool *pool, shpool_report_fn read)
 void shpool_show_now(const shpool_pool *pool, shpool_report_fn read)
 {
     awaited *found = NULL;
+    int due;
 
     if ((pool->flags & SHPOOL_FLAG_SHOW) == 0) {
         return;
     }
     shpool_lock(SHPOOL_LOCK_REPORTS);
+    due = !over; /* a pool that show_later() had no memory to note */
     for (awaited **at = &first; *at != NULL; at = &(*at)->next) {
         if ((*at)->pool.report == pool->report) {
             found = *at;
             *at = found->next;
+            due = found->process == getpid();
             break;
         }
     }
     shpool_unlock(SHPOOL_LOCK_REPORTS);
     free(found);
-    show(pool, read);
+    if (due) {
+        show(pool, read);
+    }
 }

@@ -10,7 +10,8 @@ UNIT_TEST(test_architectures_are_found_by_every_name)
 {
     static const char *const bad[] = { "", "sm_", "sm_70", "70", "8,6", "8.66", "sm_8.6", "86a",
                                        "8.", ".86", "99999999999", "hopper", "a", "sm_a", "90f",
-                                       "sm_90A", "sm_90aa", "sm_100b", "sm_75f", "9.0.a" };
+                                       "sm_90A", "sm_90aa", "sm_100b", "sm_75f", "9.0.a",
+                                       "655450" /* 10 * 65536 + 90 */ };
     static const struct { const char *name; uint32_t number; char letter; } lettered[] = {
         { "sm_90a", 90, 'a' },   { "90a", 90, 'a' },      { "9.0a", 90, 'a' },
         { "sm_100a", 100, 'a' }, { "sm_100f", 100, 'f' }, { "10.3f", 103, 'f' },
