@@ -225,6 +225,7 @@ SIMT_FN simt_addr shpool_stage_take(shpool_producer *p, uint32_t lanes, simt_add
 
     if (lanes != 0) {
         fits = (uint32_t)simt_all(lanes, fits != 0);
+        simt_warp_sync(lanes); /* all lanes have read the slot before the first one writes it */
     }
     if (memory.x == 0) {
         return 0;
