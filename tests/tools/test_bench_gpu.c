@@ -227,7 +227,7 @@ UNIT_TEST(test_shapes_that_were_not_compiled_in_are_said_before_anything_runs)
         assert_said("no such shape was compiled in; there are --type-bytes 1,4,16, "
                     "--threads 128,256 and --values 7,16; tools/bench/loadstore/loadstore.mk tells "
                     "how a build gets "
-                    "more (SHPOOL_BENCH_LOADSTORE)\n");
+                    "more (BENCH_LOADSTORE)\n");
     }
     assert_int_equal(runs, 0);
     assert_int_equal(run(bench_loadstore, "--threads 512,256 --values 5-7:1"), 0);

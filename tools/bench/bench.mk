@@ -41,8 +41,9 @@ tools/bench/programs.c: $(shpool_bench_python)
 	  echo "const char bench_`basename $$file .py`_program[] = {" && od -An -v -tu1 $$file | \
 	    sed 's/  *\([0-9][0-9]*\)/\1,/g' && echo '0};' || exit; done; } >$@-t && mv -f $@-t $@
 MOSTLYCLEANFILES += tools/bench/programs.c
-# objects that are made by rules of their own
-shpool_bench_objects = $(shpool_bench_inline)
+# objects that are made by rules of their own; the inline kernels compile longer than all else
+BENCH_INLINE = $(shpool_bench_inline)
+shpool_bench_objects = $(BENCH_INLINE)
 include tools/bench/block/block.mk
 include tools/bench/coalesce/coalesce.mk
 include tools/bench/loadstore/loadstore.mk

@@ -253,8 +253,9 @@ bool measure(const launch &l, const bench_options *options, size_t workload, ben
 
 extern "C" const bench_binding bench_binding_linked;
 
-/* The compile-time binding of one allocator, or NULL. */
-#define SHPOOL_ALLOCATOR(_name) extern "C" const bench_binding bench_binding_##_name;
+/* The compile-time binding of one allocator, or NULL: make BENCH_INLINE= leaves all out. */
+#define SHPOOL_ALLOCATOR(_name) \
+    extern "C" __attribute__((weak)) const bench_binding bench_binding_##_name;
 #include "lib/builtin_allocators.def"
 #undef SHPOOL_ALLOCATOR
 
@@ -286,7 +287,7 @@ bool choose_kernels(launch *l, const bench_point *point, const shpool_config *wa
         return true;
     }
     if ((bound == NULL) && (point->binding == BENCH_INLINE)) {
-        bench_row_absent(row, "not compiled in");
+        bench_row_absent(row, "not compiled in: make adds it, or take --binding linked");
         return false;
     }
     if (point->binding != BENCH_INLINE) {

@@ -3,8 +3,8 @@
  * BlockLoad and BlockStore, and records in both layouts.
  *
  * All have one shape: a block takes a tile of NT * VT elements, then the one a grid further. */
-#ifndef SHPOOL_BENCH_LOADSTORE_KERNELS_CUH
-#define SHPOOL_BENCH_LOADSTORE_KERNELS_CUH
+#ifndef BENCH_LOADSTORE_KERNELS_CUH
+#define BENCH_LOADSTORE_KERNELS_CUH
 
 #include <cub/block/block_load.cuh>
 #include <cub/block/block_store.cuh>
@@ -401,4 +401,4 @@ __global__ void __launch_bounds__(NT) ls_bulk(const T *in, T *out, ull count, ui
 
 } // namespace
 
-#endif /* SHPOOL_BENCH_LOADSTORE_KERNELS_CUH */
+#endif /* BENCH_LOADSTORE_KERNELS_CUH */

@@ -157,7 +157,7 @@ static int check_shapes(const bench_ls_options *options)
     put_list(", --threads ", &there.threads);
     put_list(" and --values ", &there.values);
     fputs("; tools/bench/loadstore/loadstore.mk tells how a build gets more "
-          "(SHPOOL_BENCH_LOADSTORE)\n", stderr);
+          "(BENCH_LOADSTORE)\n", stderr);
     return -1;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* shpool-bench loadstore: what its files share. */
-#ifndef SHPOOL_BENCH_LOADSTORE_H
-#define SHPOOL_BENCH_LOADSTORE_H
+#ifndef BENCH_LOADSTORE_H
+#define BENCH_LOADSTORE_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -111,4 +111,4 @@ int bench_ls_wants(const bench_list *list, uint32_t value);
 #ifdef __cplusplus
 }
 #endif
-#endif /* SHPOOL_BENCH_LOADSTORE_H */
+#endif /* BENCH_LOADSTORE_H */

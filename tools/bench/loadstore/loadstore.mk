@@ -14,10 +14,10 @@ endif
 # By default few shapes, for more than one architecture fewer, so that a build stays short.  All of
 # them take minutes:
 #     rm -f tools/bench/loadstore/*_byte_loadstore.o
-#     make shpool-bench SHPOOL_BENCH_LOADSTORE=-DBENCH_LS_ALL
+#     make shpool-bench BENCH_LOADSTORE=-DBENCH_LS_ALL
 shpool_comma = ,
-SHPOOL_BENCH_LOADSTORE = $(if $(findstring $(shpool_comma),$(SHPOOL_CUDA_ARCHS)),-DBENCH_LS_FEW)
+BENCH_LOADSTORE = $(if $(findstring $(shpool_comma),$(SHPOOL_CUDA_ARCHS)),-DBENCH_LS_FEW)
 tools/bench/loadstore/%_byte_loadstore.o: tools/bench/loadstore/shapes.cu
 	@$(MKDIR_P) $(@D)
-	$(AM_V_NVCC)$(NVCC) $(SHPOOL_NVCC_CPPFLAGS) -DBENCH_LS_BYTES=$* $(SHPOOL_BENCH_LOADSTORE) \
+	$(AM_V_NVCC)$(NVCC) $(SHPOOL_NVCC_CPPFLAGS) -DBENCH_LS_BYTES=$* $(BENCH_LOADSTORE) \
 	  $(SHPOOL_NVCC_FLAGS) -dc -MMD -MP -MT $@ -MF $(@:.o=.cud) -o $@ $<
