@@ -6,6 +6,7 @@
                               that is configured; pip -v shows the steps
     pip install ./python --config-settings=build=FOLDER    uses the build in FOLDER
     pip install ./python --config-settings=configure=--with-cuda-arch=all
+    packaging/wheels.sh FOLDER   a wheel for each set of architectures, label=sm90 in its version
     python3 python/backend.py FOLDER [TO]                  the wheel of the build in FOLDER
 
 The wheel is for any Python 3.9 or newer, and for every Linux whose C library is not older than its
@@ -44,9 +45,10 @@ Description-Content-Type: text/markdown
 {text}"""
 
 
-def _version():
+def _version(label=None):
     with open(os.path.join(TOP, "configure.ac"), encoding="utf-8") as file:
-        return re.search(r"AC_INIT\(\[libshpool\], *\[([0-9.]+)\]", file.read()).group(1)
+        own = re.search(r"AC_INIT\(\[libshpool\], *\[([0-9.]+)\]", file.read()).group(1)
+    return f"{own}+{label}" if label else own
 
 
 # what every Linux has (PEP 600)
@@ -132,9 +134,8 @@ def _files(stage):
                 yield os.path.relpath(path, stage), file.read(), os.access(path, os.X_OK)
 
 
-def _info_files(tag):
+def _info_files(tag, version):
     """The files of the folder .dist-info, except its RECORD."""
-    version = _version()
     with open(os.path.join(HERE, "README.md"), encoding="utf-8") as file:
         metadata = METADATA.format(version=version, text=file.read())
     with open(os.path.join(TOP, "LICENSE"), "rb") as file:
@@ -144,12 +145,12 @@ def _info_files(tag):
                        f"Root-Is-Purelib: false\nTag: {tag}\n").encode())]
 
 
-def _pack(stage, to):
+def _pack(stage, to, version):
     tag = _tag(stage)
-    info, scripts = (f"shpool-{_version()}.{kind}" for kind in ("dist-info", "data/scripts"))
-    wheel = f"shpool-{_version()}-{tag}.whl"
+    info, scripts = (f"shpool-{version}.{kind}" for kind in ("dist-info", "data/scripts"))
+    wheel = f"shpool-{version}-{tag}.whl"
     files = [(re.sub("^scripts/", scripts + "/", name), *rest) for name, *rest in _files(stage)]
-    files += [(f"{info}/{name}", data, False) for name, data in _info_files(tag)]
+    files += [(f"{info}/{name}", data, False) for name, data in _info_files(tag, version)]
     record = "".join(_record(name, data) for name, data, _ in files) + f"{info}/RECORD,,\n"
     files.append((f"{info}/RECORD", record.encode(), False))
     with zipfile.ZipFile(os.path.join(to, wheel), "w", zipfile.ZIP_DEFLATED) as archive:
@@ -162,9 +163,10 @@ def _pack(stage, to):
 
 
 def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
-    info = f"shpool-{_version()}.dist-info"
+    version = _version((config_settings or {}).get("label"))
+    info = f"shpool-{version}.dist-info"
     os.mkdir(os.path.join(metadata_directory, info))
-    for name, data in _info_files(_tag(os.devnull)):
+    for name, data in _info_files(_tag(os.devnull), version):
         with open(os.path.join(metadata_directory, info, name), "wb") as file:
             file.write(data)
     return info
@@ -172,18 +174,19 @@ def prepare_metadata_for_build_wheel(metadata_directory, config_settings=None):
 
 def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     settings = config_settings or {}
+    version = _version(settings.get("label"))
     configured = os.path.exists(os.path.join(TOP, "config.status"))
     if "build" in settings or configured:
         build = os.path.abspath(settings.get("build", TOP))
         _run(["make", "python-stage"], build)
-        return _pack(os.path.join(build, "python", "stage"), wheel_directory)
+        return _pack(os.path.join(build, "python", "stage"), wheel_directory, version)
     options = settings.get("configure", [])
     with tempfile.TemporaryDirectory(prefix="shpool-wheel.") as build:
         _build(build, [options] if isinstance(options, str) else options)
-        return _pack(os.path.join(build, "python", "stage"), wheel_directory)
+        return _pack(os.path.join(build, "python", "stage"), wheel_directory, version)
 
 
 if __name__ == "__main__":
     if len(sys.argv) not in (2, 3):
         sys.exit(__doc__)
-    print(_pack(os.path.join(sys.argv[1], "python", "stage"), (sys.argv + ["."])[2]))
+    print(_pack(os.path.join(sys.argv[1], "python", "stage"), (sys.argv + ["."])[2], _version()))
