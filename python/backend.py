@@ -140,7 +140,9 @@ def _info_files(tag, version):
         metadata = METADATA.format(version=version, text=file.read())
     with open(os.path.join(TOP, "LICENSE"), "rb") as file:
         license_text = file.read()
+    scripts = "[console_scripts]\nshpool-check = shpool.__main__:check\n"
     return [("LICENSE", license_text), ("METADATA", metadata.encode()),
+            ("entry_points.txt", scripts.encode()),
             ("WHEEL", (f"Wheel-Version: 1.0\nGenerator: libshpool {version}\n"
                        f"Root-Is-Purelib: false\nTag: {tag}\n").encode())]
 

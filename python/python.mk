@@ -54,16 +54,18 @@ python/numba_check.ltoir: python/src/numba.cu
 -include python/libshpool_open.cud python/numba.cud python/numba_check.cud
 
 # tools of the wheel; pip puts them on PATH.  -lshpool finds the library by a script of one line,
-# because a wheel has no links.
+# because a wheel has no links.  shpool-check needs its headers and libraries: Python's script of
+# that name passes their folder.
 shpool_python_tools = shpool-info shpool-bench shpool-coalesce
 shpool_python_native = python/stage/shpool/native
 shpool_python_headers = install-shpoolHEADERS install-nobase_shpoolHEADERS \
+	install-shpoolcheckHEADERS \
 	install-shpoolcompatHEADERS install-shpoolcompatdeviceHEADERS \
 	install-shpoolcompatutilHEADERS install-shpoolcumemHEADERS install-shpooldeviceHEADERS \
 	install-shpoolimplHEADERS install-shpoolimplheapHEADERS install-shpoolimplreportHEADERS \
 	install-shpoolimplsimtHEADERS install-shpoolloadstoreHEADERS
 python/stage.stamp: $(shpool_python) $(shpool_python_cxx) libshpool.la $(shpool_python_lib) \
-	$(shpool_python_lto) $(shpool_python_tools) $(HEADERS)
+	$(shpool_python_lto) $(shpool_python_tools) shpool-check libshpool_check.a $(HEADERS)
 	@rm -rf python/stage
 	@$(MKDIR_P) $(shpool_python_native)/lib $(shpool_python_native)/lto python/stage/shpool/cxx
 	$(AM_V_GEN)for file in $(shpool_python) $(shpool_python_cxx); do \
@@ -74,6 +76,9 @@ python/stage.stamp: $(shpool_python) $(shpool_python_cxx) libshpool.la $(shpool_
 	  echo 'INPUT(libshpool.so.0)' >$(shpool_python_native)/lib/libshpool.so; fi
 	@$(MKDIR_P) python/stage/scripts && cp $(shpool_python_tools) python/stage/scripts && \
 	  $(STRIP) $(shpool_python_tools:%=python/stage/scripts/%)
+	@$(MKDIR_P) $(shpool_python_native)/bin && cp shpool-check $(shpool_python_native)/bin && \
+	  $(STRIP) $(shpool_python_native)/bin/shpool-check && \
+	  cp libshpool_check.a $(shpool_python_native)/lib
 	@test -z '$(strip $(shpool_python_lib))' || cp $(shpool_python_lib) $(shpool_python_native)/lib
 	@test -z '$(strip $(shpool_python_lto))' || cp $(shpool_python_lto) $(shpool_python_native)/lto
 	@$(MAKE) $(AM_MAKEFLAGS) DESTDIR= includedir='$(abs_builddir)/$(shpool_python_native)/include' \

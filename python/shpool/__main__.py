@@ -35,5 +35,12 @@ def main(words):
     return 0
 
 
+def check():
+    """The wheel's command shpool-check, with the headers and libraries beside this file."""
+    native = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native")
+    tool = os.path.join(native, "bin", "shpool-check")
+    os.execv(tool, ["shpool-check", "--root", native, *sys.argv[1:]])
+
+
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))
