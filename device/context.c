@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "device/base/sync.h"
+#include "stack.h"
 
 #define PINNED_BYTES 4096u
 #define MAX_DEVICES  64
@@ -229,6 +230,7 @@ shpool_status shpool_context_create(const shpool_context_options *options,
     *context_p = NULL;
     options = (options != NULL) ? options : &plain;
     status = check_options(options);
+    status = (status == SHPOOL_OK) ? shpool_device_check_names(options->allocator) : status;
     return (status == SHPOOL_OK) ? create(options, context_p) : status;
 }
 

@@ -253,6 +253,22 @@ UNIT_TEST_WITH(test_properties_and_memory_of_any_device, start, stop)
     assert_true(is_zeroed(&p, sizeof(p)));
 }
 
+UNIT_TEST_WITH(test_a_misspelt_allocator_is_named_where_no_driver_is, start, stop)
+{
+    const shpool_context_options misspelt = { .bytes = sizeof(misspelt), .allocator = "stat|bins" };
+
+    (void)fake_stop();
+    fake_start(0, 0);
+    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_context_create(&misspelt, &context));
+    assert_detail("did you mean \"stats\"");
+    setenv("SHPOOL_DEVICE_ALLOCATOR", "bims", 1);
+    shpool_config_reload();
+    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_context_create(NULL, &context));
+    assert_detail("SHPOOL_DEVICE_ALLOCATOR");
+    unsetenv("SHPOOL_DEVICE_ALLOCATOR");
+    shpool_config_reload();
+}
+
 UNIT_TEST_WITH(test_nothing_is_printed_or_dies_without_a_context, start, stop)
 {
     assert_ptr_equal(NULL, shpool_context_ref(NULL));
