@@ -368,7 +368,7 @@ same "PTX that is not rewritten" "$tmp/toolkit/in.ptx" "$tmp/app.ptx"
 kernel=$(sed -n 's/.*\.entry \([A-Za-z0-9_]*\).*/\1/p' "$tmp/toolkit/in.ptx" | head -1)
 stand_in 0 ': 0 records rewritten' -v --force --skip other --skip "$kernel" -- -ptx
 stand_in 1 '' -- --no-such-option
-expect 3 '/nowhere/nvcc was not found; put it on PATH' "$tool" /nowhere/nvcc -ptx app.cu
+expect 3 '/nowhere/nvcc of a toolkit .* was not found' "$tool" /nowhere/nvcc -ptx app.cu
 echo 'no PTX' >"$tmp/toolkit/in.ptx"
 stand_in 0 'app.ptx:1:1: .*: left as it is' -- -ptx
 same "what is no PTX" "$tmp/toolkit/in.ptx" "$tmp/app.ptx"

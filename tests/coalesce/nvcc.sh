@@ -132,7 +132,7 @@ case $? in
 0 | 77) result 0 "examples/rgb: $(tail -n 1 rgb.log)" ;;
 *) result 1 "examples/rgb: $(cat rgb.log)" ;;
 esac
-expect 3 '/nowhere/nvcc was not found; put it on PATH' "$tool" /nowhere/nvcc -ptx app.cu
+expect 3 '/nowhere/nvcc of a toolkit .* was not found' "$tool" /nowhere/nvcc -ptx app.cu
 expect 1 'error' "$tool" nvcc -ptx no_such.cu
 expect 0 '' "$tool" nvcc -O3 -gencode arch=compute_80,code=sm_80 \
     -gencode arch=compute_90,code=sm_90 -rdc=true app.cu -o app

@@ -144,9 +144,11 @@ int tool_cicc(int count, char **words)
 
 /* ---- nvcc ---- */
 
-/* nvcc is in the toolkit's bin. */
+/* nvcc is in the toolkit's bin; a script that calls it from elsewhere is in none. */
 static int is_toolkit_of(const char *nvcc, char toolkit[PATH_MAX])
 {
+    char cicc[PATH_MAX + 32];
+
     if ((access(nvcc, X_OK) != 0) || (realpath(nvcc, toolkit) == NULL)) {
         return 0;
     }
@@ -157,7 +159,8 @@ static int is_toolkit_of(const char *nvcc, char toolkit[PATH_MAX])
             *slash = '\0';
         }
     }
-    return 1;
+    (void)snprintf(cicc, sizeof(cicc), "%s/nvvm/bin/cicc", toolkit);
+    return access(cicc, X_OK) == 0;
 }
 
 /* The folder of the toolkit whose nvcc is called: by its path, or the one on PATH. */
@@ -267,8 +270,8 @@ static void sum_up(const char *path, int status)
     (void)fclose(tally);
     if ((status == 0) && (files > 0)) {
         (void)fprintf(stderr, "shpool-coalesce: %llu record%s rewritten in %llu compilation%s; "
-                      "-r says which, and why others are not\n", records, (records == 1) ? "" : "s",
-                      files, (files == 1) ? "" : "s");
+                      "shpool-coalesce nvcc -r -- OPTIONS says which, and why others are not\n",
+                      records, (records == 1) ? "" : "s", files, (files == 1) ? "" : "s");
     }
 }
 
@@ -319,7 +322,8 @@ int tool_nvcc(const tool_options *options, int count, char **words)
     int      status;
 
     if (!find_toolkit(options->nvcc, toolkit)) {
-        return tool_failed("%s was not found; put it on PATH, or give its path", options->nvcc);
+        return tool_failed("%s of a toolkit (bin/nvcc beside nvvm/bin/cicc) was not found; put its "
+                           "bin on PATH, or give its path", options->nvcc);
     }
     tool_signals_block(&signals);
     status = run_with_link(options, toolkit, count, words, &signals);

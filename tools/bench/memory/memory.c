@@ -150,7 +150,9 @@ static int check_names(const bench_names *specs)
             status = shpool_device_provider_find(spec.layer[i].name, &found);
         }
         if (status != SHPOOL_OK) {
-            tool_say("shpool-bench: %s\n", shpool_last_error());
+            tool_say("shpool-bench: %s%s\n", shpool_last_error(),
+                     !HAVE_BENCH_KERNELS && (strcmp(specs->name[s], "cub") == 0)
+                         ? "; this build has none of CUB's (--disable-bench-kernels)" : "");
             return -1;
         }
     }
