@@ -49,7 +49,7 @@
 #if !defined(SHPOOL_INLINE) && !defined(SHPOOL_LINKED)
 /* Without it, kernel and table are in two images, and calls through the table fail. */
 #if defined(__CUDACC__) && !defined(__CUDACC_RDC__)
-#error "shpool: compile with nvcc -rdc=true, or with -DSHPOOL_INLINE=NAME"
+#error "shpool: -rdc=true (CMake: CUDA_SEPARABLE_COMPILATION) or -DSHPOOL_INLINE=NAME is missing"
 #endif
 #include <shpool/impl/image.h>
 #endif

@@ -373,7 +373,7 @@ SHPOOL_API shpool_status shpool_stats_read(const shpool_pool *pool,
 /* The detail of every call without a driver or a GPU; %s: the reason. */
 #define SHPOOL_NO_DRIVER \
     "this machine has no CUDA driver or no GPU: %s; kernels run without one on the CPU block " \
-    "executor (man simt_run)"
+    "executor (shpool-check app.cu; man simt_run)"
 
 /** Bytes that hold the text of any report. */
 #define SHPOOL_REPORT_TEXT 8192

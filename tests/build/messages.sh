@@ -75,7 +75,8 @@ nvcc() { $NVCC -std=c++17 "-arch=sm_$cuda_low" $include -o "$work/out" "$@"; }
 archive="-L$here -lshpool_device"
 core="$here/.libs/libshpool_core.a -lpthread -ldl -lm"
 
-says 'shpool: compile with nvcc -rdc=true, or with -DSHPOOL_INLINE=NAME' nvcc "$work/main.cu"
+says 'shpool: -rdc=true (CMake: CUDA_SEPARABLE_COMPILATION) or -DSHPOOL_INLINE=NAME is missing' \
+    nvcc "$work/main.cu"
 says "shpool/allocators/bitmpa/bitmpa.h: No such file or directory" \
     nvcc -DSHPOOL_INLINE=bitmpa "$work/main.cu"
 says "nvcc fatal : Unknown option '-pthread'" nvcc -pthread "$work/main.cu"

@@ -101,7 +101,7 @@ rule "nothing is installed, not even cmocka" test ! -e "$work/asked"
 rule "what was seen" last 6 '^Seen: 2 allocators, 3 rows, on the CPU block executor;'
 rule "a CPU's times" last 5 "^The times are a CPU's: they say nothing about a GPU"
 rule "what is next: the environment" last 3 '^    \. build/env\.sh$'
-rule "what is next: a program" last 2 '^    cc app\.c .*pkg-config'
+rule "what is next: a program" last 2 '^    shpool-check app\.cu'
 rule "at most 60 lines" test "$(wc -l <"$work/out")" -le 60
 rule "the rest is in a log" grep -qx 1000 "$work/tree/build/quickstart-logs/build.log"
 rule "the environment is that of the prefix" test "$(cd / && . "$work/tree/build/env.sh" &&
