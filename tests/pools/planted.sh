@@ -180,7 +180,7 @@ base_is_not_aligned|pools/test_geometry|plain|test_plans*|not so: |include/shpoo
 option_words_count_from_nothing|lib/test_plan|plain|test_spec_wins*|!=|lib/options.c|s/row->low + (uint64_t)position/(uint64_t)position/
 plan_without_slack|pools/test_geometry|plain|test_plans*|fault: |lib/plan.c|s/return SHPOOL_SLACK_BYTES(pool->alignment) + /return /
 refusal_without_a_reason|pools/test_report|plain|test_every*|refusals|include/shpool/heap.h|s/^        heap.view.flags .= reason << SHPOOL_FLAG_REFUSED_SHIFT;.*//
-overflow_is_silent|pools/test_spill|plain|test_both*|!=|include/shpool/family.h|s/^        bytes = ~(size_t)0;/        return NULL;/
+overflow_is_silent|pools/test_spill|plain|test_both*|!=|include/shpool/heap.h|s/^        bytes = ~(size_t)0;/        return NULL;/
 empty_heap_counts_nothing|pools/test_report|plain|test_every*|mallocs|include/shpool/heap.h|s/^            heap = shpool_heap_that_counts(pool, heap);//
 slot_not_returned|pools/test_spill|plain|test_slots*|!=|include/shpool/impl/report/spill.h|s/^        shpool_slot_return(view);$//
 slot_refuses_for_ever|pools/test_spill|plain|test_a_refusal*|fits|include/shpool/impl/report/slots.h|s/~(unsigned long long)SHPOOL_SPILL_REFUSED);/~0ull);/
