@@ -92,7 +92,8 @@ flags="-std=gnu11 -g1 $optimise -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$sr
             echo "-fsanitize=fuzzer-no-link -c $src/$file -o $tmp/target/${object%.c}.o"
         done
     done
-    for file in "$src"/device/*.c "$src"/device/*/*.c "$src"/tests/device/fake/*.c; do
+    for file in "$src"/device/*.c "$src"/device/*/*.c "$src"/device/*/*/*.c \
+        "$src"/tests/device/fake/*.c; do
         object=$(echo "${file#"$src"/}" | tr / _)
         echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/${object%.c}.o"
     done

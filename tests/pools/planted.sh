@@ -272,12 +272,12 @@ trace_notes_what_is_spilled_twice|pools/test_trace|plain|test_the_file*|expected
 trace_shares_its_file|pools/test_trace|plain|test_two_pools*|!=|lib/trace.c|s/(flock(at, LOCK_EX . LOCK_NB) != 0)/0/
 device_order_without_a_wait|device/test_bins|plain|soft makes*|is known|device/base/events.c|s/result = cu->stream_wait(stream, timeline->ring.place..event, 0);/result = CU_SUCCESS;/
 device_events_are_done_at_once|device/test_bins|plain|*|is known|device/base/events.c|s/timeline->ring.timeline->first..event) != CU_SUCCESS) {/timeline->ring[timeline->first].event) < 0) {/
-device_moves_what_others_use|device/test_windows|plain|other streams do not*|driver_bytes>=|device/bins/holes.c|s/((timeline != NULL) .. shpool_timeline_same(block->last, timeline)));/1);/;s/first, count, piece->last, piece->seq);/first, count, NULL, 0);/
-device_unmaps_what_is_in_use|device/test_windows|plain|the rest of*|has not finished with|device/bins/holes.c|s/if (drop .. bins_is_done(piece)) {/if (drop) {/
-device_forgets_who_used_it|device/test_windows|plain|the rest of*|is known|device/bins/grow.c|s/^    if (busy) {/    if (busy \&\& (granule == 0)) {/
-device_windows_keep_granules|device/test_windows|plain|the second time*|it is|device/bins/window.c|s/^        if (home != NULL) {/        if ((home != NULL) \&\& (count == 0)) {/
-device_takes_no_guests|device/test_windows|plain|small requests*|granule_create=0|device/bins/grow.c|s/(s->calls > 0) ? take_guest(/(s->calls == BINS_NEVER) ? take_guest(/
-device_windows_forget_peers|device/test_windows|plain|peers reach windows|access:x=3|device/bins/peers.c|s/(slab->place.end..granule != NULL)/(slab->place[end].granule != NULL) \&\& (slab->place[end].granule->home == \&slab->place[end])/
+device_moves_what_others_use|device/test_windows|plain|other streams do not*|driver_bytes>=|device/bins/vmm/holes.c|s/((timeline != NULL) .. shpool_timeline_same(block->last, timeline)));/1);/;s/first, count, piece->last, piece->seq);/first, count, NULL, 0);/
+device_unmaps_what_is_in_use|device/test_windows|plain|the rest of*|has not finished with|device/bins/vmm/holes.c|s/if (drop .. bins_is_done(piece)) {/if (drop) {/
+device_forgets_who_used_it|device/test_windows|plain|the rest of*|is known|device/bins/vmm/grow.c|s/^    if (busy) {/    if (busy \&\& (granule == 0)) {/
+device_windows_keep_granules|device/test_windows|plain|the second time*|it is|device/bins/vmm/window.c|s/^        if (home != NULL) {/        if ((home != NULL) \&\& (count == 0)) {/
+device_takes_no_guests|device/test_windows|plain|small requests*|granule_create=0|device/bins/vmm/grow.c|s/(s->calls > 0) ? take_guest(/(s->calls == BINS_NEVER) ? take_guest(/
+device_windows_forget_peers|device/test_windows|plain|peers reach windows|access:x=3|device/bins/vmm/peers.c|s/(slab->place.end..granule != NULL)/(slab->place[end].granule != NULL) \&\& (slab->place[end].granule->home == \&slab->place[end])/
 device_lanes_do_not_merge|device/test_shards|plain|test_neighbours*|calls=0|device/bins/trim.c|s/if ((seq > 0) .. !bins_is_done(block)) {/if (seq == 1) {/
 device_never_waits|device/test_waits|plain|test_a_wait*|!=|device/bins/wait.c|s/while (waited < longest) {/while ((waited < longest) \&\& (longest == 0)) {/
 device_reuses_lanes_in_use|device/test_shards|plain|test_lanes*|!=|device/base/timeline.c|s/have_finished(table, t)) {/(have_finished(table, t) >= 0)) {/
