@@ -361,12 +361,15 @@ program() { # PROGRAM BUILD
 
 # What has the bug is compiled again, and the linker takes it before it looks for the one of the
 # build.  A bug of an allocator goes into that one alone, also where others include its file; for
-# the tests of clusters also into the other one.  A bug of a header goes into the allocators that
-# its row names.
+# the tests of clusters also into the other one; and only into the test if its kernels inline the
+# allocator.  A bug of a header goes into the allocators that its row names.
 build_bug() { # PROGRAM BUILD FILE ALLOCATORS
     case $1:$3 in
     pools/test_cluster*:*) allocators="bitmap cluster_bitmap" ;;
-    *:allocators/*) allocators=$(echo "$3" | cut -d/ -f2) ;;
+    *:allocators/*)
+        allocators=$(echo "$3" | cut -d/ -f2)
+        ! nm "$(test_of "$1" "$2").o" | grep -q " t shpool_${allocators}_malloc\$" || allocators=
+        ;;
     *:include/*) allocators=$4 ;;
     *) allocators= ;;
     esac
