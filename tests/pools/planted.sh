@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The tests of the tests: each bug below is planted in a copy of the allocators, the headers, or of
-# one file of lib/ or device/, and the test that is there for it must fail, with the right report.
-# Without a bug the same tests pass: they are those of make check.
+# one file of lib/, device/ or coalesce/, and the test that is there for it must fail, with the
+# right report.  Without a bug the same tests pass: they are those of make check.  (Faults in
+# rewritten PTX are planted by coalesce/test_run itself.)
 #
 #     planted.sh [WORD...]   only bugs in whose rows one of the words stands: a name, file or test
 #
@@ -290,6 +291,43 @@ device_touches_the_legacy_stream|device/test_graph|plain|the legacy stream*|lega
 device_asks_a_capturing_stream|device/test_capture|plain|test_*|legacy stream is used|device/base/events.c|/^static int is_off_limits(/,/^}/s/^    return .*;/    return (table == NULL) \&\& (stream == NULL);/
 device_limit_is_one_byte_less|device/test_open|plain|limit refuses*|layer limit allows|device/layers/limit.c|s/(live > atomic_load(&l->limit) - bytes)/(live >= atomic_load(\&l->limit) - bytes)/
 device_plugin_taken_by_halves|device/test_plugin|plain|test_*|!=|device/providers.c|s/^            added.count = before;$//
+order_not_looked_at|coalesce/test_plan|plain|test_refusals|FAILED  ] test_refusals|coalesce/plan/decide.c|s/return i;$/return COALESCE_NO_ACCESS;/
+volatile_is_nothing|coalesce/test_plan|plain|test_refusals|FAILED  ] test_refusals|coalesce/plan/decide.c|s/(flags & (COALESCE_VOLATILE | COALESCE_ATOMIC)) != 0/0/
+places_not_kept|coalesce/test_plan|plain|test_groups|FAILED  ] test_groups|coalesce/plan/decide.c|s/^    d->place\[access\] = place;/    ;/
+all_stores_apart|coalesce/test_plan|plain|test_refusals|FAILED  ] test_refusals|coalesce/plan/groups.c|/^int coalesce_may_alias/,/^}/s/    return 1;/    return 0;/
+holes_are_copied|coalesce/test_run|plain|test_run_forced|of array \|rewritten: |coalesce/plan/decide.c|s/return COALESCE_HOLES_STORED;/return COALESCE_REWRITTEN;/
+holes_are_stored|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/plan/warp.c|s/lanes |= (uint32_t)(t->record->covered >> word & 1) << lane;/lanes |= 1u << lane;/
+units_have_holes|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/plan/record.c|s/if ((stored != 0) \&\& (stored != all)) {/if (0) {/
+units_between_lanes|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/plan/warp.c|s/ || (4 . t.unit % t.next != 0)//
+last_word_unread|coalesce/test_plan|plain|test_refusals|FAILED  ] test_refusals|coalesce/plan/decide.c|s/return (end < record)/return (0)/
+twice_is_once|coalesce/test_plan|plain|test_refusals|FAILED  ] test_refusals|coalesce/plan/decide.c|s/if (offset < end) {/if (0) {/
+special_is_plain|coalesce/test_plan|plain|test_refusals|FAILED  ] test_refusals|coalesce/plan/groups.c|s/return COALESCE_SPECIAL_ACCESS;/return COALESCE_REWRITTEN;/
+descending_is_fine|coalesce/test_plan|plain|test_refusals|FAILED  ] test_refusals|coalesce/plan/decide.c|s/return COALESCE_NEGATIVE_STRIDE;/(void)0;/
+any_copy|coalesce/test_plan|plain|test_groups|FAILED  ] test_groups|coalesce/plan/plan.c|s/(to_offset != from_offset)/0/;s/(store->copied_from != loads->member\[k\])/0/
+runs_do_not_matter|coalesce/test_plan|plain|test_refusals|FAILED  ] test_refusals|coalesce/plan/groups.c|s/(access.i..run == access.i - 1..run)/1/
+barriers_do_not_matter|coalesce/test_run|plain|test_run_by_the_cost_rule|declared twice|coalesce/ptx/flow.c|/^int ptx_is_fence/,/^}/s/return 1;/return 0;/
+labels_do_not_matter|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/flow.c|/^static void number_runs/,/^}/s/            run++;/            ;/
+registers_do_not_matter|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/check.c|/^static int is_touched/,/^}/s/return ptx_is_touched.*/return 0;/
+all_is_uniform|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/uniform.c|s/return (known != NULL) \&\& known->uniform;/return 1;/
+guards_do_not_matter|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/access.c|s/? COALESCE_CONDITIONAL : 0u/? 0u : 0u/
+halves_exchanged|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/print.c|s/{~w%u, ~w%u}, ~d%u;.n", op->value, op->value + 1/{~w%u, ~w%u}, ~d%u;\\n", op->value + 1, op->value/
+offsets_of_the_first|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/emit.c|s/(uint64_t)distance + (uint64_t)address_of(j, anchor)->value/(uint64_t)distance/
+unit_of_four_always|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/plan/record.c|s/uint32_t unit = (record->words % 4 == 0) ? 4 :.*/uint32_t unit = 4;/
+loads_into_the_address|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/check.c|s/(reg == ptx_base_of(planned->module, at(planned, place))) ||//
+pieces_not_permuted|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/plan/warp.c|s/^        permute(&t, [01]);//
+exchange_with_oneself|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/plan/warp.c|s/choose(t->warp, low, .b, .a), away)/choose(t->warp, low, *b, *a), 0)/
+narrow_parts_overlap|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/print.c|s/"%u, %u;.n", 8 . at, 8 . field->bytes/"%u, %u;\\n", 8 * at, 8/
+narrow_has_no_sign|coalesce/test_random|plain|test_random_kernels|FAILED  ] test_random_kernels|coalesce/ptx/emit.c|s/return module->text.begin. == 's';/return 0;/
+narrow_is_aligned|coalesce/test_warp|plain|test_guard_of_narrow_fields|FAILED  ] test_guard_of_narrow_fields|coalesce/plan/warp.c|s/(align == 4) \&\& !g->record->is_narrow/align == 4/
+words_are_filled|coalesce/test_plan|plain|test_narrow_fields|FAILED  ] test_narrow_fields|coalesce/plan/decide.c|s/        return COALESCE_PART_OF_WORD;/        ;/
+any_alignment|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/plan/record.c|s/return 4 . coalesce_record_unit(record);/return 4;/
+overlap_by_a_unit|coalesce/test_warp|plain|test_guard_of_overlap|FAILED  ] test_guard_of_overlap|coalesce/plan/warp.c|s/2 . bytes - 2)/2 * bytes - 18)/
+a_tile_is_nc_if_its_first_load_is|coalesce/test_plan|plain|test_loads_in_tiles|FAILED  ] test_loads_in_tiles|coalesce/plan/rows.c|s/(((access.i..flags . access.first..flags) & COALESCE_NONCOHERENT) == 0) &&/1 \&\&/
+near_is_apart|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/apart.c|s/(long long)(2 . apart->bytes - 1)/0LL/
+the_other_way_is_apart|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/apart.c|s/apart->bytes - 1))/0))/
+one_question_will_do|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/apart.c|s/or.pred ~near, ~near, ~too/or.pred ~near, ~near, ~near/
+addresses_come_later|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/apart.c|s/i < region->firsts; i++) {$/i < 0; i++) {/
+stores_before_the_barrier|coalesce/test_warp|plain|test_stores_of_every_size|FAILED  ] test_stores_of_every_size|coalesce/plan/warp.c|s/^    sync(warp); .. nothing that.*//
 BUGS
 }
 
@@ -298,6 +336,7 @@ split() {
     bugs | grep -F -e "$words" | awk -F'|' -v to="$work/bugs" -v builds=" $builds " '
         { gsub(/\\\|/, "\001") }
         index(builds, " " $3 " ") {
+            for (i = 8; i <= NF; i++) { $7 = $7 "|" $i } # a sed script may have more of them
             for (i = 2; i <= 7; i++) { gsub("\001", "\\|", $i); print $i >(to "/" $1) }
             close(to "/" $1)
             print $1
@@ -329,7 +368,7 @@ copy_tree() { # FILE: its folder, as links
 }
 
 plant() { # FILE SCRIPT: each command must change something
-    echo "$2" | sed 's/;\(s\/\|\/^\)/\n\1/g' >"$tree/commands"
+    printf '%s\n' "$2" | sed 's/;\(s\/\|\/^\)/\n\1/g' >"$tree/commands"
     while IFS= read -r command; do
         sed "$command" "$tree/$1" >"$tree/patched" || return 1
         if cmp -s "$tree/patched" "$tree/$1"; then
@@ -396,7 +435,8 @@ build_bug() { # PROGRAM BUILD FILE ALLOCATORS
     fi
     # shellcheck disable=SC2046 # words
     $CC $(cflags_of "$2") -rdynamic -Wl,-S $(cat "$test.wraps" 2>/dev/null) "$tree"/*.o \
-        $([ "$2" = plain ] || echo "$work/tsan.a") "$tests_library" "$library" -o "$tree/test" \
+        $([ "$2" = plain ] || echo "$work/tsan.a") $(ls "$work/ptx.a" 2>/dev/null) \
+        "$tests_library" "$library" -o "$tree/test" \
         $cmocka_libs -lpthread -ldl -lm
 }
 
@@ -494,9 +534,19 @@ machine() (
     ar rc "$work/tsan.a" ./*.o
 )
 
+# The machine that runs PTX.
+ptx() (
+    mkdir "$work/ptx" && cd "$work/ptx" || exit 1
+    for file in "$src"/tests/coalesce/ptx_*.c; do
+        compile -O1 -c "$file" || exit 1
+    done
+    ar rc "$work/ptx.a" ./*.o
+)
+
 failed=0
 programs=$(cd "$work/bugs" && head -qn 2 * | paste -d'|' - - | sort -u)
 case $programs in *tsan*) machine || exit 1 ;; esac
+case $programs in *coalesce/*) ptx || exit 1 ;; esac
 echo "$programs" | xargs -P $jobs -I@ sh "$0" --program "$work" @ || failed=1
 xargs -P $jobs -I@ sh "$0" --one "$work" @ <"$work/names" || failed=1
 exit $failed
