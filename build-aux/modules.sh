@@ -51,7 +51,8 @@ provider() { # NAME, with its folder
     at=device/$1
     if [ -d "$at" ]; then
         need "$at/${1##*/}.c"
-        set -- "$at"/*.[ch]
+        # shellcheck disable=SC2046 # names without blanks
+        set -- $(find "$at" -name '*.[ch]' | sort)
     else
         need "$at.c"
         set -- "$at.c"

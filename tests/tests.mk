@@ -144,5 +144,5 @@ coverage:
 	$(SHELL) $(top_srcdir)/build-aux/coverage.sh $(top_srcdir)
 print-coverage-tests:
 	@echo $(filter-out tests/build/% tests/pools/planted% tests/simt/planted% \
-	  tests/coalesce/planted.sh tests/python/% tests/tools/faults.sh,$(TESTS))
+	  tests/python/% tests/tools/faults.sh,$(TESTS))
 .PHONY: coverage print-coverage-tests

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device/base/nvtx.h"
+#include "device/bins/vmm/vmm.h"
 #include "lib/options.h"
 
 /* Default of `wait`: about as long as a step of a small program takes. */

@@ -178,34 +178,6 @@ struct bins_graph {
     shpool_timeline nobody;   /* of memory that no stream may reuse before the pool opens again */
 };
 
-/* The addresses of a granule in a range. */
-struct bins_place {
-    bins_granule *granule;     /* that is mapped here; NULL: none */
-    shpool_timeline *last;     /* whose stream may still use these addresses, until the free of */
-    uint64_t seq;              /* this number; NULL: no stream does */
-    int open;                  /* 1: the devices may access it */
-    uint32_t calls;            /* its price when a search covered it (window.c) */
-};
-
-/* A piece of physical memory, which has a home or is spare. */
-struct bins_granule {
-    cu_granule handle;
-    bins_granule *next;        /* of all, or of unused records */
-    bins_place *home;          /* where it is used; NULL: it is spare */
-    bins_place *origin;        /* where it was used before it was part of a window, or NULL */
-    bins_slab *origin_slab;
-    shpool_timeline *last;     /* of a spare one: as of a place */
-    uint64_t seq;
-    size_t spare_at;           /* index among the spare ones */
-    size_t maps;               /* places */
-    const bins_block *idle_in; /* free block that a search found it in, */
-    uint64_t search;           /* the number of that search */
-    uint64_t counted;          /* of the count that it was part of last */
-    size_t covered;            /* places of it in that count */
-    int leaving;               /* 1: it is about to be returned to the driver */
-    int lost;                  /* 1: the driver did not unmap it at the end */
-};
-
 /* Physical memory in pieces of one size. */
 typedef struct bins_granules {
     size_t bytes;        /* size of each; 0: memory comes from cuMemAlloc */
@@ -440,7 +412,7 @@ typedef enum bins_which {
 bins_block *bins_heap_take(bins_self *bins, bins_heap *heap, size_t need,
                            const shpool_timeline *timeline, bins_which which, unsigned depth);
 
-/* ---- physical memory (bins/granules.c), under bins.lock ---- */
+/* ---- memory from the driver ---- */
 
 static inline void bins_count_taken(bins_self *bins, size_t bytes)
 {
@@ -456,98 +428,6 @@ static inline void bins_count_given(bins_self *bins, size_t bytes)
     bins->count.driver_frees++;
     bins->count.driver_bytes -= bytes;
 }
-
-/* Properties with which granules are created. */
-const cu_granule_props *bins_granule_props(const bins_self *bins, cu_granule_props *props);
-
-/* Whether the driver can, and how; SHPOOL_ERR_UNSUPPORTED: bins->memory insists on it. */
-shpool_status bins_granules_init(bins_self *bins);
-
-/* Create more spare granules for a stream; the driver's refusal is in bins->refusal. */
-shpool_status bins_granules_make(bins_self *bins, size_t more, const shpool_timeline *timeline);
-
-/* SHPOOL_ERR_CAPTURE: the stream captures without a pool.  New memory for it would serve others
- * while its graph exists. */
-shpool_status bins_may_take(const bins_self *bins, const shpool_timeline *timeline);
-
-/* Return spare granules to the driver until `wanted` bytes are returned; returns the bytes. */
-uint64_t bins_granules_release(bins_self *bins, uint64_t wanted);
-
-/* At the end: return spare ones, and add those that the driver refuses to a loss. */
-void bins_granules_fini(bins_self *bins, shpool_device_loss *loss);
-
-/* ---- granules without a home (bins/spare.c), under bins.lock ---- */
-
-/* A granule becomes a spare one, or is none any more.  There is room for all. */
-void bins_spare_put(bins_granules *g, bins_granule *granule);
-void bins_spare_remove(bins_granules *g, bins_granule *granule);
-
-/* 1: the timeline's stream may use a spare granule immediately; and how many it may use. */
-int bins_spare_is_usable(bins_granule *granule, const shpool_timeline *timeline);
-size_t bins_spares_usable(bins_self *bins, const shpool_timeline *timeline);
-
-/* ---- places of granules (bins/places.c), under bins.lock ---- */
-
-/* 1: no stream uses these addresses any more. */
-int bins_place_is_done(bins_place *place);
-
-/* The granules of some places become spare; they stay mapped.  last, seq: who may still use
- * them. */
-void bins_places_leave(bins_self *bins, bins_slab *slab, size_t first, size_t count,
-                       shpool_timeline *last, uint64_t seq);
-
-/* Make some places the homes of spare granules that the timeline's stream may use: those that are
- * mapped there already, and others.  *busy_p: that stream may still use some elsewhere.  Returns
- * the driver's refusal, after which all of the granules are spare. */
-cu_result bins_places_fill(bins_self *bins, bins_slab *slab, size_t first, size_t count,
-                           const shpool_timeline *timeline, int *busy_p);
-
-/* Unmap spare granules, as far as the driver does it; no stream may use these addresses. */
-void bins_places_drop(bins_self *bins, bins_slab *slab, size_t first, size_t count);
-
-/* Spare granules are used again at places where they are mapped. */
-void bins_places_return(bins_self *bins, bins_slab *slab, size_t first, size_t count);
-
-/* Unmap spare granules that are `leaving` wherever they are mapped; the others lose that mark. */
-void bins_places_unmap_leaving(bins_self *bins);
-
-/* Unmap all of a range; the driver's refusal. */
-cu_result bins_places_clear(bins_self *bins, bins_slab *slab);
-
-/* ---- peers (bins/peers.c), under bins.lock ---- */
-
-/* Let a device by its ordinal, or "all" capable ones, access all current and future mappings. */
-shpool_status bins_peer(void *self, const char *value);
-
-/* ---- reserved addresses (bins/range.c, holes.c, site.c, window.c, grow.c), under bins.lock
- * ---- */
-
-static inline int bins_has_ranges(const bins_self *bins, const bins_heap *heap)
-{
-    return (heap->graph == NULL) && (bins->granules.bytes > 0) && (bins->whole == 0);
-}
-
-/* Create a free block of at least `need` bytes that the lane's stream may use immediately, from
- * granules that are idle elsewhere and new ones; or *block_p: one that is in no list.  The driver's
- * refusal is in bins->refusal. */
-shpool_status bins_range_grow(bins_self *bins, bins_heap *heap, size_t need, bins_lane *lane,
-                              bins_block **block_p);
-
-/* A block is free: it is merged in its heap, or it is a window, and its granules go home. */
-void bins_put(bins_self *bins, bins_block *block);
-
-/* 1: granules are idle that a stream may be using. */
-int bins_range_is_busy(bins_self *bins);
-
-/* Make spare granules of idle ones that no stream uses, until there are `spares` such ones. */
-void bins_range_reclaim(bins_self *bins, size_t spares);
-
-/* Wait for the device, unmap everything and give the addresses back; the driver's refusal.  At the
- * end of the allocator only. */
-cu_result bins_range_free(bins_self *bins, bins_slab *slab);
-
-/* Add what is still mapped after a refusal to a loss. */
-void bins_range_lose(bins_self *bins, bins_slab *slab, cu_result result, shpool_device_loss *loss);
 
 /* ---- waits of the host (bins/wait.c), under bins.lock ---- */
 

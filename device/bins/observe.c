@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bins: counters, the walk over all blocks, and the consistency check. */
-#include "range.h"
+#include "bins.h"
 
 #include <stdio.h>
 #include <string.h>
+
+#include "device/bins/vmm/vmm.h"
 
 /* Every heap: those that serve all, then those of graphs. */
 typedef struct heaps {

@@ -14,6 +14,8 @@
  */
 #include "bins.h"
 
+#include "device/bins/vmm/vmm.h"
+
 /* In this order; stops at the first failing call, and bins_share_give() undoes the rest. */
 static cu_result take(bins_self *bins, bins_slab *slab, size_t bytes)
 {

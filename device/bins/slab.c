@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device/base/nvtx.h"
+#include "device/bins/vmm/vmm.h"
 
 #define LARGE_LEAST ((size_t)8 << 20)
 

@@ -13,6 +13,7 @@
 #include "bins.h"
 
 #include "device/base/nvtx.h"
+#include "device/bins/vmm/vmm.h"
 
 /* Blocks that are looked at in each bin, small and large ones, and if there is reason to look
  * longer. */

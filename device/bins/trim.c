@@ -2,6 +2,8 @@
 /* bins: merges idle memory and returns it. */
 #include "bins.h"
 
+#include "device/bins/vmm/vmm.h"
+
 /* Blocks of the small heap that wait in a lane are old if this number of frees on the lane came
  * after theirs.  They are merged for the sake of large requests only if they are this part of the
  * reserved bytes, because in a program that repeats its requests they will be needed again.

@@ -10,6 +10,8 @@
 
 #include <stdlib.h>
 
+#include "device/bins/vmm/vmm.h"
+
 /* Pending blocks that a miss looks at. */
 #define DRAIN_FEW 32u
 

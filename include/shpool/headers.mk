@@ -5,7 +5,6 @@ shpool_HEADERS += \
 	include/shpool/coalesce.h \
 	include/shpool/error.hpp \
 	include/shpool/executor.h \
-	include/shpool/family.h \
 	include/shpool/group.h \
 	include/shpool/groups.cuh \
 	include/shpool/heap.h \
@@ -15,7 +14,6 @@ shpool_HEADERS += \
 	include/shpool/loadstore.cuh \
 	include/shpool/memory_resource.hpp \
 	include/shpool/module.h \
-	include/shpool/scratch.h \
 	include/shpool/shpool.cuh \
 	include/shpool/shpool.h \
 	include/shpool/shpool.hpp \

@@ -1,7 +1,6 @@
 # Tests of build products and documents: headers, archive, symbols, machine code, installation.
 shpool_test_scripts += \
 	tests/build/adding.sh \
-	tests/build/after_sass.sh \
 	tests/build/archive.sh \
 	tests/build/autogen.sh \
 	tests/build/defects.sh \

@@ -77,8 +77,11 @@ for file in "$src"/allocators/*/*.c; do
 done >"$tmp/lib/builtin_allocators.def"
 
 sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
-flags="-std=gnu11 -g1 -O1 -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/include -I$src -I$build
-    $cmocka_cflags"
+# in a few seconds optimised code does not make up for the time that it takes to compile
+optimise=-O1
+[ "$fuzz_seconds" -gt 4 ] || optimise=-O0
+flags="-std=gnu11 -g1 $optimise -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/include -I$src
+    -I$build $cmocka_cflags"
 # simt/ is the machine: where it goes says nothing about the library
 {
     for name in $targets; do
@@ -89,7 +92,8 @@ flags="-std=gnu11 -g1 -O1 -w -DHAVE_CONFIG_H -I$tmp -I$build/include -I$src/incl
             echo "-fsanitize=fuzzer-no-link -c $src/$file -o $tmp/target/${object%.c}.o"
         done
     done
-    for file in "$src"/device/*.c "$src"/device/*/*.c "$src"/tests/device/fake/*.c; do
+    for file in "$src"/device/*.c "$src"/device/*/*.c "$src"/device/*/*/*.c \
+        "$src"/tests/device/fake/*.c; do
         object=$(echo "${file#"$src"/}" | tr / _)
         echo "-fsanitize=fuzzer-no-link -c $file -o $tmp/${object%.c}.o"
     done

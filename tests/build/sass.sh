@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# sass.sh [libshpool_device.a]: the machine code of the kernels and of the allocators.  No GPU, no
-# cuobjdump needed.  Prints PASS or FAIL for each check.  Exit: 0; 1: some failed; 77: no nvcc.
+# sass.sh [libshpool_device.a]: the machine code of kernels, of allocators and of after.h.  No GPU,
+# no cuobjdump needed.  Prints PASS or FAIL for each check.  Exit: 0; 1: some failed; 77: no nvcc.
 #
 #   NVCC         [nvcc]
 #   sass_archs   architectures [75,80,90,100,120]
@@ -62,6 +62,9 @@ keep="--keep --keep-dir ." # leaves the PTX of SOURCE.cu in SOURCE.ptx: half the
 
 # ---- the sources ----
 cat >kernel.cu <<'EOF'
+#ifdef WITH_AFTER
+#include <shpool/after.h>
+#endif
 #ifdef BOUNDS
 #define BINDING_KERNEL __launch_bounds__(1024, 2) sass_kernel
 #else
@@ -101,6 +104,31 @@ extern "C" __global__ void sass_kernel(shpool_pool pool, size_t bytes, uint32_t 
     shpool_free_warp(heap, ptr);
     shpool_free_warp(heap, tile);
     shpool_fini(heap);
+}
+EOF
+# Memory that copies still read when it is freed.
+cat >after.cu <<'EOF'
+#include <shpool/after.h>
+#include <shpool/shpool.cuh>
+extern "C" __global__ void sass_kernel(shpool_pool pool, float *out, unsigned rows)
+{
+    extern __shared__ __align__(16) unsigned char smem[];
+    shpool_heap  heap  = shpool_init(&pool, smem);
+    shpool_after after = shpool_after_init(heap, 4);
+
+    for (unsigned i = threadIdx.x; i < rows; i += blockDim.x) {
+        float *tile = (float *)shpool_after_malloc(&after, 64);
+
+        for (unsigned k = 0; (tile != NULL) && (k < 16); k++) {
+            tile[k] = (float)(i + k);
+        }
+        simt_fence_async();
+        if (tile != NULL) {
+            simt_copy_async_out(out + 16 * i, simt_to_shared(tile), 64);
+        }
+        shpool_free_after_group(&after, tile);
+    }
+    shpool_after_fini(&after);
 }
 EOF
 # cuda_memory's names over global memory, whose shares have such a lock, too
@@ -395,6 +423,18 @@ one_arch()
         build "$arch inline $n kernel" -DSHPOOL_INLINE=$n -arch=$arch -cubin -o k.cubin \
             ../kernel.cu &&
             clean "$arch inline $n kernel"
+        # after.h costs nothing where it is not used, and its queue lies in registers
+        if [ $n = bitmap ]; then
+            build "$arch with after.h" -DWITH_AFTER -DSHPOOL_INLINE=$n -arch=$arch -cubin \
+                -o k_after.cubin ../kernel.cu && cmp -s k.cubin k_after.cubin
+            result $? "$arch a kernel that does not use after.h is the same with it"
+            if [ "$a" -ge 90 ] && build "$arch after.cu" -DSHPOOL_INLINE=$n -arch=$arch -cubin \
+                -o after.cubin ../after.cu; then
+                sed -n '/properties for sass_kernel/{n;p;}' nvcc.log |
+                    grep -q ' 0 bytes stack frame'
+                result $? "$arch a queue of after.h has no stack frame"
+            fi
+        fi
         if [ -z "$join" ]; then
             echo "SKIP $arch linked $n: no libnvJitLink"
             continue

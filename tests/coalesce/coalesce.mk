@@ -35,7 +35,7 @@ check_PROGRAMS += $(shpool_coalesce_tests)
 TESTS += $(shpool_coalesce_tests)
 endif
 shpool_test_scripts += tests/coalesce/coalesce.sh tests/coalesce/growth.sh \
-	tests/coalesce/nvcc.sh tests/coalesce/planted.sh
+	tests/coalesce/nvcc.sh
 EXTRA_DIST += tests/coalesce/both.cu tests/coalesce/both.txt tests/coalesce/decisions.sh \
 	tests/coalesce/defects.cu tests/coalesce/defects.txt tests/coalesce/hand.ptx \
 	tests/coalesce/kept.txt tests/coalesce/lint.cu tests/coalesce/lint.ptx \

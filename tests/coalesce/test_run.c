@@ -207,7 +207,7 @@ static void test_missing_warp_barrier_is_noticed(void **state)
     expect_noticed("\tbar.warp.sync -1;\n", "");
 }
 
-/* test_run [FILTER [FILE...]]: the tests whose names match (coalesce/planted.sh is in a hurry), on
+/* test_run [FILTER [FILE...]]: the tests whose names match (pools/planted.sh is in a hurry), on
  * all kernels of the files (coalesce/nvcc.sh). */
 int main(int argc, char **argv)
 {

@@ -196,11 +196,10 @@ static inline int nobody_refused(void)
 
 /* Granules, set-up, the scripts of both warps and of the thread, condition. */
 #define WARPS(_test, _granules, _setup, _first, _second, _thread, _condition)                      \
-    static void _test(void **state)                                                                \
+    UNIT_TEST(_test)                                                                               \
     {                                                                                              \
         static const scenario s = { #_test, _granules, 65, 0, _setup, { _first, _second, _thread },\
                                     _condition };                                                  \
-        (void)state;                                                                               \
         seeds(&s);                                                                                 \
     }
 

@@ -54,25 +54,6 @@ typedef struct heap_place {
     uint32_t  bytes;
 } heap_place;
 
-/** How main() of the tests of one allocator begins.  argv[1], if there is one, is a pattern that
- *  selects tests: planted.sh runs single ones.  Returns 0 and prints so if the build has no such
- *  allocator; main() then returns HEAP_TESTS_SKIPPED. */
-static inline int heap_tests_begin(const char *allocator, int argc, char **argv)
-{
-    const shpool_allocator *found;
-
-    if (shpool_allocator_find(allocator, &found) != SHPOOL_OK) {
-        printf("skipped: --enable-allocators left %s out\n", allocator);
-        return 0;
-    }
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    return 1;
-}
-
-#define HEAP_TESTS_SKIPPED 77 /* for automake */
-
 /** Before the first reset the model is zero.  Only what was used is cleared: an exploration resets
  *  its model before each schedule. */
 void heap_model_reset(heap_model *model);

@@ -1,23 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # The tests of the tests: each bug below is planted in a copy of the allocators, the headers, or of
-# one file of lib/ or device/, and the test that is there for it must fail, with the right report.
-# The copy without a bug must pass the same tests.
+# one file of lib/, device/ or coalesce/, and the test that is there for it must fail, with the
+# right report.  Without a bug the same tests pass: they are those of make check.  (Faults in
+# rewritten PTX are planted by coalesce/test_run itself.)
 #
-#   CC, CXX      compilers [cc, c++]
-#   top_srcdir   source folder [the one above this script's]
+#     planted.sh [WORD...]   only bugs in whose rows one of the words stands: a name, file or test
+#
+#   CC, CXX        compilers [cc, c++]
+#   top_srcdir     source folder [the one above this script's]
+#   top_builddir   build folder, whose library has all that a bug does not touch [.]
 #
 # Prints one PASS or FAIL line per bug.  Exit: 0; 1: a bug went unnoticed, or a sed pattern below no
-# longer matches the sources; 77: no CMocka.
+# longer matches the sources; 77: no CMocka, no static convenience libraries, not all allocators.
 set -u
 : "${CC:=cc}" "${CXX:=c++}"
 here=$(cd "$(dirname "$0")" && pwd)
 src=$(cd "${top_srcdir:-$here/../..}" && pwd)
+build=$(cd "${top_builddir:-.}" && pwd)
+library=$build/.libs/libshpool_core.a
+tests_library=$build/.libs/libshpool_tests.a
 jobs=2
 
 # bug | program | build | tests of it | what its output must have | file | sed script
-# Builds: plain, and tsan (ThreadSanitizer; only where the compiler has it).  Each command of a sed
-# script must change the file.
+# Builds: plain, and tsan (ThreadSanitizer; only where the compiler has it).  After the file of a
+# header may stand @ and the allocators that get its bug [bitmap].  Each command of a sed script
+# must change the file.
 bugs() {
     cat <<'BUGS'
 relaxed_release_in_free|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_give(/,/^}/s/SIMT_RELEASE);/SIMT_RELAXED);/
@@ -173,13 +181,13 @@ base_is_not_aligned|pools/test_geometry|plain|test_plans*|not so: |include/shpoo
 option_words_count_from_nothing|lib/test_plan|plain|test_spec_wins*|!=|lib/options.c|s/row->low + (uint64_t)position/(uint64_t)position/
 plan_without_slack|pools/test_geometry|plain|test_plans*|fault: |lib/plan.c|s/return SHPOOL_SLACK_BYTES(pool->alignment) + /return /
 refusal_without_a_reason|pools/test_report|plain|test_every*|refusals|include/shpool/heap.h|s/^        heap.view.flags .= reason << SHPOOL_FLAG_REFUSED_SHIFT;.*//
-overflow_is_silent|pools/test_spill|plain|test_both*|!=|include/shpool/family.h|s/^        bytes = ~(size_t)0;/        return NULL;/
+overflow_is_silent|pools/test_spill|plain|test_both*|!=|include/shpool/heap.h|s/^        bytes = ~(size_t)0;/        return NULL;/
 empty_heap_counts_nothing|pools/test_report|plain|test_every*|mallocs|include/shpool/heap.h|s/^            heap = shpool_heap_that_counts(pool, heap);//
 slot_not_returned|pools/test_spill|plain|test_slots*|!=|include/shpool/impl/report/spill.h|s/^        shpool_slot_return(view);$//
 slot_refuses_for_ever|pools/test_spill|plain|test_a_refusal*|fits|include/shpool/impl/report/slots.h|s/~(unsigned long long)SHPOOL_SPILL_REFUSED);/~0ull);/
 slot_loses_a_granule|pools/test_spill|plain|test_scripts_that_spill_to_slots|not so: \|usable\|fault|include/shpool/impl/report/slots.h|s/    shpool_granule_flip(map, at, end);/    shpool_granule_flip(map, at, end - 1u);/
 wait_counts_each_attempt|pools/test_wait|plain|test_threads*|!=|include/shpool/wait.h|/^SIMT_FN.*shpool_malloc_wait(/,/^}/s/^            shpool_note_wait(heap);$/            ;/
-missed_coalesce|pools/test_conformance|plain|test_full_pool*|invariant 3 broken|include/shpool/impl/heap/boundary_tags.h|/^SIMT_FN.*shpool_tags_give(/,/^}/s/if ((front & SHPOOL_TAGS_USED) == 0) {/if (0) {/
+missed_coalesce|pools/test_conformance|plain|test_full_pool*|invariant 3 broken|include/shpool/impl/heap/boundary_tags.h@warp_first_fit|/^SIMT_FN.*shpool_tags_give(/,/^}/s/if ((front & SHPOOL_TAGS_USED) == 0) {/if (0) {/
 tree_forgets_its_parent|pools/test_conformance|plain|test_scripts_of_33_threads|invariant 4 broken\|not so\|overlaps\|fault|allocators/rbtree/rbtree.h|s/^        shpool_rb_inherit(view, block, next);$//
 cluster_refuses_too_early|pools/test_cluster_explore|plain|test_room_that_moves*|wrong refusal|allocators/cluster_bitmap/cluster_bitmap.h|s/^        if (((again .*/        if (1) {/
 cluster_never_borrows|pools/test_cluster|plain|test_who_borrows*|not so: |allocators/cluster_bitmap/cluster_bitmap.h|s/((view.flags . SHPOOL_FLAG_CLUSTER) != 0)/0/
@@ -192,21 +200,21 @@ cluster_runs_begin_at_the_beginning|pools/test_cluster|plain|test_long_runs*|not
 cluster_borrowed_runs_begin_anywhere|pools/test_cluster|plain|test_long_runs*|not so: at_end|allocators/cluster_bitmap/cluster_bitmap.h|s/shpool_far_bitmap_malloc_any(/shpool_far_bitmap_malloc_far(/
 cluster_exits_too_early|pools/test_cluster_explore|plain|test_no_block_leaves*|which has exited|include/shpool/heap.h|/^SIMT_FN void shpool_fini(/,/^}/s/^        simt_cluster_barrier();$/        ;/
 cluster_does_not_wait_for_init|pools/test_cluster|plain|test_scripts_of_any*|faults\|fault:\|not so|include/shpool/heap.h|s/^    SHPOOL_BARRIER(pool->flags); .. every pool is ready.*/    simt_barrier();/
-lock_release_relaxed|pools/test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/heap/group_lock.h|s/base + SHPOOL_POOL_LOCK, 0, SIMT_RELEASE)/base + SHPOOL_POOL_LOCK, 0, SIMT_RELAXED)/
-lock_acquire_relaxed|pools/test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/heap/group_lock.h|s/simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE)/simt_atomic_cas(lock, 0, 1, SIMT_RELAXED)/
-no_lock|pools/test_lock|plain|test_every_schedule_of_two*|overlaps\|broken\|not so\|wrong refusals\|fault|include/shpool/impl/heap/group_lock.h|s/return simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE);/return 0;/
-batch_forgets_the_block_behind|pools/test_lock|plain|test_every_schedule_of_two*|invariant 2 broken\|not so\|overlaps\|fault|include/shpool/impl/heap/tags_batch.h|s/if (below == 0) {/if (0) {/
-batch_gives_what_does_not_touch|pools/test_lock|plain|test_others_of_the_group*|invariant\|not so\|overlaps\|is not live\|fault|include/shpool/impl/heap/tags_batch.h|s/((front == block) .. (simt_lane() == leader))/1/
-batch_cuts_before_it_sees|pools/test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/heap/tags_batch.h|s/^            simt_warp_sync(lanes); .. the leader.*//
-batch_leaves_its_headers|pools/test_lock|plain|test_double_frees_of_a_batch|not so: |include/shpool/impl/heap/tags_batch.h|s/^        shpool_tags_set_header(view, block, 0, 0, 0); .. or a second.*//
-lock_words_are_believed|pools/test_damage|plain|test_a_lock*|not so: \|deadlock\|fault|include/shpool/impl/heap/group_lock.h|s/walk.broken = SHPOOL_BROKEN_LOCK;/walk.broken = 0;/
-links_are_followed_unseen|pools/test_damage|plain|test_wild_links*|not so: \|fault\|budget|include/shpool/impl/report/instrument.h|s/? shpool_##_name##_walk(view) : walk; /? walk : walk; /
-batch_unlocks_too_early|pools/test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/heap/tags_batch.h|s/^    simt_warp_sync(lanes); .. what the others changed.*//
+lock_release_relaxed|pools/test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/heap/group_lock.h@warp_first_fit|s/base + SHPOOL_POOL_LOCK, 0, SIMT_RELEASE)/base + SHPOOL_POOL_LOCK, 0, SIMT_RELAXED)/
+lock_acquire_relaxed|pools/test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/heap/group_lock.h@warp_first_fit|s/simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE)/simt_atomic_cas(lock, 0, 1, SIMT_RELAXED)/
+no_lock|pools/test_lock|plain|test_every_schedule_of_two*|overlaps\|broken\|not so\|wrong refusals\|fault|include/shpool/impl/heap/group_lock.h@warp_first_fit|s/return simt_atomic_cas(lock, 0, 1, SIMT_ACQUIRE);/return 0;/
+batch_forgets_the_block_behind|pools/test_lock|plain|test_every_schedule_of_two*|invariant 2 broken\|not so\|overlaps\|fault|include/shpool/impl/heap/tags_batch.h@warp_first_fit|s/if (below == 0) {/if (0) {/
+batch_gives_what_does_not_touch|pools/test_lock|plain|test_others_of_the_group*|invariant\|not so\|overlaps\|is not live\|fault|include/shpool/impl/heap/tags_batch.h@warp_first_fit|s/((front == block) .. (simt_lane() == leader))/1/
+batch_cuts_before_it_sees|pools/test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/heap/tags_batch.h@warp_first_fit|s/^            simt_warp_sync(lanes); .. the leader.*//
+batch_leaves_its_headers|pools/test_lock|plain|test_double_frees_of_a_batch|not so: |include/shpool/impl/heap/tags_batch.h@warp_first_fit|s/^        shpool_tags_set_header(view, block, 0, 0, 0); .. or a second.*//
+lock_words_are_believed|pools/test_damage|plain|test_a_lock*|not so: \|deadlock\|fault|include/shpool/impl/heap/group_lock.h@warp_first_fit|s/walk.broken = SHPOOL_BROKEN_LOCK;/walk.broken = 0;/
+links_are_followed_unseen|pools/test_damage|plain|test_wild_links*|not so: \|fault\|budget|include/shpool/impl/report/instrument.h@warp_first_fit|s/? shpool_##_name##_walk(view) : walk; /? walk : walk; /
+batch_unlocks_too_early|pools/test_lock|tsan|test_every_schedule_of_two*|data race|include/shpool/impl/heap/tags_batch.h@warp_first_fit|s/^    simt_warp_sync(lanes); .. what the others changed.*//
 back_zone_not_looked_at|pools/test_checked|plain|test_a_word_outside*|not so: |include/shpool/impl/report/zones.h|s/shpool_zone_untouched(user + bytes, addr + usable);/1;/
 group_follows_damage|pools/test_stray_calls|plain|test_while_groups*|seed [0-9]*: pool|include/shpool/impl/report/instrument.h|s/(leads == 0) .. shpool_counted_##_name##_sound(view))) {/1)) {/
-marks_of_a_damaged_pool|pools/test_stray_calls|plain|test_between_marks|seed [0-9]*: pool|include/shpool/impl/report/instrument.h|s/if (before.broken != 0) {/if (0) {/
+marks_of_a_damaged_pool|pools/test_stray_calls|plain|test_between_marks|seed [0-9]*: pool|include/shpool/impl/report/instrument.h@arena|s/if (before.broken != 0) {/if (0) {/
 freed_without_poison|pools/test_checked|plain|test_what_was_freed*|not so: |include/shpool/impl/report/zones.h|s/shpool_zone_poison(user, addr + usable);//
-best_fit_takes_the_first|pools/test_policy|plain|test_which*|not so: |include/shpool/impl/heap/boundary_tags.h|s/if (!best .. (size == need)) {/if (1) {/
+best_fit_takes_the_first|pools/test_policy|plain|test_which*|not so: |include/shpool/impl/heap/boundary_tags.h@warp_best_fit|s/if (!best .. (size == need)) {/if (1) {/
 torn_entry_is_believed|lib/test_cache_disk|plain|test_damaged_files*|difference\|!=|lib/link/cache_disk.c|s/if (memcmp(&found, &header.digest, sizeof(found)) != 0)/if (0)/
 entry_of_another_key|lib/test_cache_disk|plain|test_a_renamed*|difference\|!=|lib/link/cache_disk.c|s/(memcmp(&header->key, key, sizeof(.key)) == 0) .. //
 deletes_the_latest|lib/test_cache_disk|plain|test_least_recently*|!=|lib/link/cache_disk.c|s/a->used.tv_sec < b->used.tv_sec/a->used.tv_sec > b->used.tv_sec/;s/a->used.tv_nsec < b->used.tv_nsec/a->used.tv_nsec > b->used.tv_nsec/
@@ -265,12 +273,12 @@ trace_notes_what_is_spilled_twice|pools/test_trace|plain|test_the_file*|expected
 trace_shares_its_file|pools/test_trace|plain|test_two_pools*|!=|lib/trace.c|s/(flock(at, LOCK_EX . LOCK_NB) != 0)/0/
 device_order_without_a_wait|device/test_bins|plain|soft makes*|is known|device/base/events.c|s/result = cu->stream_wait(stream, timeline->ring.place..event, 0);/result = CU_SUCCESS;/
 device_events_are_done_at_once|device/test_bins|plain|*|is known|device/base/events.c|s/timeline->ring.timeline->first..event) != CU_SUCCESS) {/timeline->ring[timeline->first].event) < 0) {/
-device_moves_what_others_use|device/test_windows|plain|other streams do not*|driver_bytes>=|device/bins/holes.c|s/((timeline != NULL) .. shpool_timeline_same(block->last, timeline)));/1);/;s/first, count, piece->last, piece->seq);/first, count, NULL, 0);/
-device_unmaps_what_is_in_use|device/test_windows|plain|the rest of*|has not finished with|device/bins/holes.c|s/if (drop .. bins_is_done(piece)) {/if (drop) {/
-device_forgets_who_used_it|device/test_windows|plain|the rest of*|is known|device/bins/grow.c|s/^    if (busy) {/    if (busy \&\& (granule == 0)) {/
-device_windows_keep_granules|device/test_windows|plain|the second time*|it is|device/bins/window.c|s/^        if (home != NULL) {/        if ((home != NULL) \&\& (count == 0)) {/
-device_takes_no_guests|device/test_windows|plain|small requests*|granule_create=0|device/bins/grow.c|s/(s->calls > 0) ? take_guest(/(s->calls == BINS_NEVER) ? take_guest(/
-device_windows_forget_peers|device/test_windows|plain|peers reach windows|access:x=3|device/bins/peers.c|s/(slab->place.end..granule != NULL)/(slab->place[end].granule != NULL) \&\& (slab->place[end].granule->home == \&slab->place[end])/
+device_moves_what_others_use|device/test_windows|plain|other streams do not*|driver_bytes>=|device/bins/vmm/holes.c|s/((timeline != NULL) .. shpool_timeline_same(block->last, timeline)));/1);/;s/first, count, piece->last, piece->seq);/first, count, NULL, 0);/
+device_unmaps_what_is_in_use|device/test_windows|plain|the rest of*|has not finished with|device/bins/vmm/holes.c|s/if (drop .. bins_is_done(piece)) {/if (drop) {/
+device_forgets_who_used_it|device/test_windows|plain|the rest of*|is known|device/bins/vmm/grow.c|s/^    if (busy) {/    if (busy \&\& (granule == 0)) {/
+device_windows_keep_granules|device/test_windows|plain|the second time*|it is|device/bins/vmm/window.c|s/^        if (home != NULL) {/        if ((home != NULL) \&\& (count == 0)) {/
+device_takes_no_guests|device/test_windows|plain|small requests*|granule_create=0|device/bins/vmm/grow.c|s/(s->calls > 0) ? take_guest(/(s->calls == BINS_NEVER) ? take_guest(/
+device_windows_forget_peers|device/test_windows|plain|peers reach windows|access:x=3|device/bins/vmm/peers.c|s/(slab->place.end..granule != NULL)/(slab->place[end].granule != NULL) \&\& (slab->place[end].granule->home == \&slab->place[end])/
 device_lanes_do_not_merge|device/test_shards|plain|test_neighbours*|calls=0|device/bins/trim.c|s/if ((seq > 0) .. !bins_is_done(block)) {/if (seq == 1) {/
 device_never_waits|device/test_waits|plain|test_a_wait*|!=|device/bins/wait.c|s/while (waited < longest) {/while ((waited < longest) \&\& (longest == 0)) {/
 device_reuses_lanes_in_use|device/test_shards|plain|test_lanes*|!=|device/base/timeline.c|s/have_finished(table, t)) {/(have_finished(table, t) >= 0)) {/
@@ -283,41 +291,84 @@ device_touches_the_legacy_stream|device/test_graph|plain|the legacy stream*|lega
 device_asks_a_capturing_stream|device/test_capture|plain|test_*|legacy stream is used|device/base/events.c|/^static int is_off_limits(/,/^}/s/^    return .*;/    return (table == NULL) \&\& (stream == NULL);/
 device_limit_is_one_byte_less|device/test_open|plain|limit refuses*|layer limit allows|device/layers/limit.c|s/(live > atomic_load(&l->limit) - bytes)/(live >= atomic_load(\&l->limit) - bytes)/
 device_plugin_taken_by_halves|device/test_plugin|plain|test_*|!=|device/providers.c|s/^            added.count = before;$//
+order_not_looked_at|coalesce/test_plan|plain|test_refusals|FAILED  ] test_refusals|coalesce/plan/decide.c|s/return i;$/return COALESCE_NO_ACCESS;/
+volatile_is_nothing|coalesce/test_plan|plain|test_refusals|FAILED  ] test_refusals|coalesce/plan/decide.c|s/(flags & (COALESCE_VOLATILE | COALESCE_ATOMIC)) != 0/0/
+places_not_kept|coalesce/test_plan|plain|test_groups|FAILED  ] test_groups|coalesce/plan/decide.c|s/^    d->place\[access\] = place;/    ;/
+all_stores_apart|coalesce/test_plan|plain|test_refusals|FAILED  ] test_refusals|coalesce/plan/groups.c|/^int coalesce_may_alias/,/^}/s/    return 1;/    return 0;/
+holes_are_copied|coalesce/test_run|plain|test_run_forced|of array \|rewritten: |coalesce/plan/decide.c|s/return COALESCE_HOLES_STORED;/return COALESCE_REWRITTEN;/
+holes_are_stored|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/plan/warp.c|s/lanes |= (uint32_t)(t->record->covered >> word & 1) << lane;/lanes |= 1u << lane;/
+units_have_holes|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/plan/record.c|s/if ((stored != 0) \&\& (stored != all)) {/if (0) {/
+units_between_lanes|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/plan/warp.c|s/ || (4 . t.unit % t.next != 0)//
+last_word_unread|coalesce/test_plan|plain|test_refusals|FAILED  ] test_refusals|coalesce/plan/decide.c|s/return (end < record)/return (0)/
+twice_is_once|coalesce/test_plan|plain|test_refusals|FAILED  ] test_refusals|coalesce/plan/decide.c|s/if (offset < end) {/if (0) {/
+special_is_plain|coalesce/test_plan|plain|test_refusals|FAILED  ] test_refusals|coalesce/plan/groups.c|s/return COALESCE_SPECIAL_ACCESS;/return COALESCE_REWRITTEN;/
+descending_is_fine|coalesce/test_plan|plain|test_refusals|FAILED  ] test_refusals|coalesce/plan/decide.c|s/return COALESCE_NEGATIVE_STRIDE;/(void)0;/
+any_copy|coalesce/test_plan|plain|test_groups|FAILED  ] test_groups|coalesce/plan/plan.c|s/(to_offset != from_offset)/0/;s/(store->copied_from != loads->member\[k\])/0/
+runs_do_not_matter|coalesce/test_plan|plain|test_refusals|FAILED  ] test_refusals|coalesce/plan/groups.c|s/(access.i..run == access.i - 1..run)/1/
+barriers_do_not_matter|coalesce/test_run|plain|test_run_by_the_cost_rule|declared twice|coalesce/ptx/flow.c|/^int ptx_is_fence/,/^}/s/return 1;/return 0;/
+labels_do_not_matter|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/flow.c|/^static void number_runs/,/^}/s/            run++;/            ;/
+registers_do_not_matter|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/check.c|/^static int is_touched/,/^}/s/return ptx_is_touched.*/return 0;/
+all_is_uniform|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/uniform.c|s/return (known != NULL) \&\& known->uniform;/return 1;/
+guards_do_not_matter|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/access.c|s/? COALESCE_CONDITIONAL : 0u/? 0u : 0u/
+halves_exchanged|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/print.c|s/{~w%u, ~w%u}, ~d%u;.n", op->value, op->value + 1/{~w%u, ~w%u}, ~d%u;\\n", op->value + 1, op->value/
+offsets_of_the_first|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/emit.c|s/(uint64_t)distance + (uint64_t)address_of(j, anchor)->value/(uint64_t)distance/
+unit_of_four_always|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/plan/record.c|s/uint32_t unit = (record->words % 4 == 0) ? 4 :.*/uint32_t unit = 4;/
+loads_into_the_address|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/check.c|s/(reg == ptx_base_of(planned->module, at(planned, place))) ||//
+pieces_not_permuted|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/plan/warp.c|s/^        permute(&t, [01]);//
+exchange_with_oneself|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/plan/warp.c|s/choose(t->warp, low, .b, .a), away)/choose(t->warp, low, *b, *a), 0)/
+narrow_parts_overlap|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/print.c|s/"%u, %u;.n", 8 . at, 8 . field->bytes/"%u, %u;\\n", 8 * at, 8/
+narrow_has_no_sign|coalesce/test_random|plain|test_random_kernels|FAILED  ] test_random_kernels|coalesce/ptx/emit.c|s/return module->text.begin. == 's';/return 0;/
+narrow_is_aligned|coalesce/test_warp|plain|test_guard_of_narrow_fields|FAILED  ] test_guard_of_narrow_fields|coalesce/plan/warp.c|s/(align == 4) \&\& !g->record->is_narrow/align == 4/
+words_are_filled|coalesce/test_plan|plain|test_narrow_fields|FAILED  ] test_narrow_fields|coalesce/plan/decide.c|s/        return COALESCE_PART_OF_WORD;/        ;/
+any_alignment|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/plan/record.c|s/return 4 . coalesce_record_unit(record);/return 4;/
+overlap_by_a_unit|coalesce/test_warp|plain|test_guard_of_overlap|FAILED  ] test_guard_of_overlap|coalesce/plan/warp.c|s/2 . bytes - 2)/2 * bytes - 18)/
+a_tile_is_nc_if_its_first_load_is|coalesce/test_plan|plain|test_loads_in_tiles|FAILED  ] test_loads_in_tiles|coalesce/plan/rows.c|s/(((access.i..flags . access.first..flags) & COALESCE_NONCOHERENT) == 0) &&/1 \&\&/
+near_is_apart|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/apart.c|s/(long long)(2 . apart->bytes - 1)/0LL/
+the_other_way_is_apart|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/apart.c|s/apart->bytes - 1))/0))/
+one_question_will_do|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/apart.c|s/or.pred ~near, ~near, ~too/or.pred ~near, ~near, ~near/
+addresses_come_later|coalesce/test_run|plain|test_run_by_the_cost_rule|of array \|rewritten: |coalesce/ptx/apart.c|s/i < region->firsts; i++) {$/i < 0; i++) {/
+stores_before_the_barrier|coalesce/test_warp|plain|test_stores_of_every_size|FAILED  ] test_stores_of_every_size|coalesce/plan/warp.c|s/^    sync(warp); .. nothing that.*//
 BUGS
 }
 
-field() { # field N of bug $1
-    bugs | awk -F'|' -v bug="$1" -v n="$2" '
-        { gsub(/\\\|/, "\001") } $1 == bug { gsub("\001", "\\|", $n); print $n }' | tail -n 1
+# One file for each bug that is selected: its fields, a line each.
+split() {
+    bugs | grep -F -e "$words" | awk -F'|' -v to="$work/bugs" -v builds=" $builds " '
+        { gsub(/\\\|/, "\001") }
+        index(builds, " " $3 " ") {
+            for (i = 8; i <= NF; i++) { $7 = $7 "|" $i } # a sed script may have more of them
+            for (i = 2; i <= 7; i++) { gsub("\001", "\\|", $i); print $i >(to "/" $1) }
+            close(to "/" $1)
+            print $1
+        }' >"$work/names"
 }
 
 cflags_of() {
     [ "$1" = tsan ] && echo "-O0 -fsanitize=thread" || echo "-O0"
 }
 
-compile() { # FLAGS... : with the include folders of $tree in front
+compile() { # FLAGS... : the folders of $tree come first
     # the children that bugs in test_fork make wait end after FORK_SECONDS
-    $CC -std=gnu11 -w -DHAVE_CONFIG_H -DFORK_SECONDS=20u -I"$work" -I"$tree/include" \
-        -I"$tree" -I"$src" -I"$work/include" $cmocka_cflags "$@"
+    $CC -std=gnu11 -w -DHAVE_CONFIG_H -DFORK_SECONDS=6u -I"$build" -I"$tree/include" \
+        -I"$tree" -I"$src/include" -I"$src" -I"$build/include" $cmocka_cflags "$@"
 }
 
 compile_cxx() { # the same for C++, where templates make optimising slow
-    $CXX -std=c++17 -O0 -w -I"$tree/include" -I"$tree/include/shpool/compat" -I"$src" \
+    $CXX -std=c++17 -O0 -w -I"$tree/include" -I"$tree/include/shpool/compat" \
+        -I"$src/include" -I"$src" -I"$build/include" \
         $cmocka_cflags "$@"
 }
 
-copy_tree() { # the files that bugs go into, as links
-    mkdir -p "$tree/include" &&
-        cp -Rs "$src/lib" "$tree/lib" &&
-        cp -Rs "$src/device" "$tree/device" &&
-        cp -Rs "$src/include/shpool" "$tree/include/" &&
-        cp -Rs "$src/allocators" "$tree/allocators" &&
-        rm -rf "$tree/include/shpool/allocators" &&
-        ln -s "$tree/allocators" "$tree/include/shpool/allocators"
+copy_tree() { # FILE: its folder, as links
+    mkdir -p "$tree/include/shpool" && cp -Rs "$src/${1%%/*}" "$tree/" &&
+        rm -rf "$tree/include/shpool/allocators" || return 1
+    case $1 in
+    allocators/*) ln -s "$tree/allocators" "$tree/include/shpool/allocators" ;;
+    esac
 }
 
 plant() { # FILE SCRIPT: each command must change something
-    echo "$2" | sed 's/;\(s\/\|\/^\)/\n\1/g' >"$tree/commands"
+    printf '%s\n' "$2" | sed 's/;\(s\/\|\/^\)/\n\1/g' >"$tree/commands"
     while IFS= read -r command; do
         sed "$command" "$tree/$1" >"$tree/patched" || return 1
         if cmp -s "$tree/patched" "$tree/$1"; then
@@ -328,131 +379,83 @@ plant() { # FILE SCRIPT: each command must change something
     done <"$tree/commands"
 }
 
-object_of() { # FILE: two files of one name get two objects
-    echo "${1#"$src/"}" | sed 's,/,_,g; s,c$,o,'
+includes() { # DEPENDENCIES FILE
+    grep -q "/${2##*/}\$\|/${2##*/} " "$1"
 }
 
-# Everything without a bug, once per build; what a bug changes is compiled again into an object of
-# its own, which the linker takes before it looks for the one here.  Nothing is optimised: most of
-# the time goes into compiling.
-build_library() { # BUILD
-    mkdir -p "$work/$1" && cd "$work/$1" || return 1
-    tree=$work/$1/tree
-    copy_tree || return 1
-    for file in "$src"/allocators/*/*.c; do
-        compile $(cflags_of "$1") -MMD -c "$file" || return 1
-    done
-    for file in "$src"/lib/*.c "$src"/lib/link/*.c "$src"/tests/pools/heap_model.c \
-        "$src"/tests/faults.c "$src"/tests/main.c "$src"/tests/wrapped.c \
-        "$src"/tests/device/fake/*.c "$src"/tests/device/scene.c \
-        "$src"/device/*.c "$src"/device/*/*.c; do
-        compile $(cflags_of "$1") -c "$file" -o "$(object_of "$file")" || return 1
-    done
-    for file in "$src"/simt/*.c; do # never instrumented: it is the machine
-        compile -O1 -c "$file" -o "simt_$(basename "$file" .c).o" || return 1
-    done
-    ar rc library.a ./*.o
+test_of() { # PROGRAM BUILD: its object without a bug
+    echo "$work/$2_$(echo "$1" | tr / _)"
 }
 
-# A bug of an allocator goes into that one alone, also where others include its file; for the tests
-# of clusters also into those.  A bug of a header goes into the allocators whose pools the program
-# opens, which it has noted when it ran without a bug.
-build() { # PROGRAM BUILD FILE
-    served=$work/none_$2_$(echo "$1" | tr / _)/served
+# The test without a bug, once for each build.  Nothing here is optimised: most of the time goes
+# into compiling.
+program() { # PROGRAM BUILD
+    tree=$src
+    [ ! -f "$src/tests/$1.cc" ] || return 0
+    test=$(test_of "$1" "$2")
+    compile $(cflags_of "$2") -MMD -c "$src/tests/$1.c" -o "$test.o" || return 1
+    ! nm "$test.o" | grep -q ' U fault_sweep' ||
+        nm "$tests_library" | sed -n 's/.* T __wrap_\(.*\)/-Wl,--wrap=\1/p' >"$test.wraps"
+}
+
+# What has the bug is compiled again, and the linker takes it before it looks for the one of the
+# build.  A bug of an allocator goes into that one alone, also where others include its file; for
+# the tests of clusters also into the other one; and only into the test if its kernels inline the
+# allocator.  A bug of a header goes into the allocators that its row names.
+build_bug() { # PROGRAM BUILD FILE ALLOCATORS
     case $1:$3 in
-    pools/test_cluster*) changed='allocators/*/*.c' ;;
-    *:allocators/*) changed=${3%/*}/*.c ;;
-    *:include/*) changed=$(sort -u "$served" 2>/dev/null | sed 's,.*,allocators/&/&.c,') ;;
-    *) changed= ;;
-    esac
-    [ -n "$changed" ] || changed='allocators/*/*.c'
-    (cd "$tree" && for file in $changed; do
-        [ -f "$file" ] || continue # an allocator of the test
-        name=$(basename "$file" .c)
-        if [ -n "$3" ] && grep -q "/$(basename "$3")" "$work/$2/$name.d"; then
-            compile $(cflags_of "$2") -c "$file" -o "$name.o" || exit 1
-        fi
-    done) || return 1
-    case $3 in
-    lib/*.c | lib/link/*.c | device/*.c | device/*/*.c)
-        compile $(cflags_of "$2") -c "$tree/$3" -o "$tree/lib.o" || return 1
+    pools/test_cluster*:*) allocators="bitmap cluster_bitmap" ;;
+    *:allocators/*)
+        allocators=$(echo "$3" | cut -d/ -f2)
+        ! nm "$(test_of "$1" "$2").o" | grep -q " t shpool_${allocators}_malloc\$" || allocators=
         ;;
+    *:include/*) allocators=$4 ;;
+    *) allocators= ;;
     esac
     if [ -f "$src/tests/$1.cc" ]; then
-        compile_cxx "$src/tests/$1.cc" "$work/$2/library.a" -o "$tree/test" $cmocka_libs -lpthread \
-            -ldl -lm
+        compile_cxx "$src/tests/$1.cc" "$tests_library" "$library" -o "$tree/test" \
+            $cmocka_libs -lpthread -ldl -lm
         return
     fi
-    # the test itself is compiled again only if it includes what has the bug
-    test=$work/$2/test_$(echo "$1" | tr / _).o
-    if [ -z "$3" ]; then
-        compile $(cflags_of "$2") -MMD -c "$src/tests/$1.c" -o "$test" || return 1
-    elif grep -q "/$(basename "$3")" "${test%o}d"; then
-        test=
-        compile $(cflags_of "$2") -c "$src/tests/$1.c" -o "$tree/test_with_it.o" || return 1
-    fi
-    objects=$(find "$tree" -maxdepth 1 -name '*.o')
-    wraps=
-    # shellcheck disable=SC2086 # $test may be nothing
-    if nm $test $objects | grep -q ' U fault_sweep'; then
-        wraps=$(nm "$work/$2/library.a" | sed -n 's/.* T __wrap_\(.*\)/-Wl,--wrap=\1/p')
-    fi
-    [ -n "$3" ] || wraps="$wraps -Wl,--wrap=shpool_announce $work/served.o"
-    # shellcheck disable=SC2086 # words
-    $CC $(cflags_of "$2") -rdynamic $wraps $test $objects "$work/$2/library.a" -o "$tree/test" \
-        $cmocka_libs -lpthread -ldl -lm
-}
-
-is_covered() { # PATTERN: another one of $tree/tests has the same tests, and more
-    while IFS= read -r other; do
-        # shellcheck disable=SC2254 # a pattern
-        case $1 in
-        "$other") ;;
-        $other) return 0 ;;
-        esac
-    done <"$tree/tests"
-    return 1
-}
-
-# The tests that are there for the bugs, in a copy without a bug.
-none() { # PROGRAM BUILD
-    tree=$work/none_$2_$(echo "$1" | tr / _)
-    if ! copy_tree || ! build "$1" "$2" '' 2>"$tree/errors"; then
-        echo "FAIL none ($1 $2): does not compile:"
-        cat "$tree/errors"
-        return 1
-    fi
-    bugs | sed 's/\\|/\\:/g' | awk -F'|' -v program="$1" -v build="$2" '
-        ($2 == program) && ($3 == build) { print $4 }' | sort -u >"$tree/tests"
-    failed=0
-    while IFS= read -r tests; do
-        is_covered "$tests" && continue
-        if LIBSHPOOL_SERVED=$tree/served "$tree/test" "$tests" >"$tree/output" 2>&1 \
-            </dev/null &&
-            grep -q '  PASSED  \] [1-9]' "$tree/output"; then
-            echo "PASS none ($1 $2 $tests)"
-        else
-            echo "FAIL none ($1 $2 $tests): the tests fail without a bug:"
-            tail -n 30 "$tree/output"
-            failed=1
+    for module in $allocators; do
+        if includes "$work/$module.d" "$3"; then
+            from=$tree/allocators
+            [ -d "$from" ] || from=$src/allocators
+            compile $(cflags_of "$2") -c "$from/$module/$module.c" -o "$tree/$module.o" || return 1
         fi
-    done <"$tree/tests"
-    return $failed
+    done
+    case $3 in
+    *.c) compile $(cflags_of "$2") -c "$tree/$3" -o "$tree/lib.o" || return 1 ;;
+    esac
+    test=$(test_of "$1" "$2")
+    if includes "$test.d" "$3"; then
+        compile $(cflags_of "$2") -c "$src/tests/$1.c" -o "$tree/test.o" || return 1
+    else
+        cp "$test.o" "$tree/test.o"
+    fi
+    # shellcheck disable=SC2046 # words
+    $CC $(cflags_of "$2") -rdynamic -Wl,-S $(cat "$test.wraps" 2>/dev/null) "$tree"/*.o \
+        $([ "$2" = plain ] || echo "$work/tsan.a") $(ls "$work/ptx.a" 2>/dev/null) \
+        "$tests_library" "$library" -o "$tree/test" \
+        $cmocka_libs -lpthread -ldl -lm
 }
 
 one() { # BUG
     name=$1
     tree=$work/tree_$name
-    program=$(field "$name" 2)
-    build=$(field "$name" 3)
-    tests=$(field "$name" 4)
-    expected=$(field "$name" 5)
-    file=$(field "$name" 6)
-    if ! copy_tree || ! plant "$file" "$(field "$name" 7)"; then
+    {
+        IFS= read -r program && IFS= read -r kind && IFS= read -r tests && IFS= read -r expected &&
+            IFS= read -r file && IFS= read -r script
+    } <"$work/bugs/$name" || return 1
+    allocators=bitmap
+    case $file in
+    *@*) allocators=$(echo "${file#*@}" | tr , ' ') file=${file%@*} ;;
+    esac
+    if ! copy_tree "$file" || ! plant "$file" "$script"; then
         echo "FAIL $name: not planted"
         return 1
     fi
-    if ! build "$program" "$build" "$file" 2>"$tree/errors"; then
+    if ! build_bug "$program" "$kind" "$file" "$allocators" 2>"$tree/errors"; then
         echo "FAIL $name: does not compile:"
         cat "$tree/errors"
         return 1
@@ -462,6 +465,7 @@ one() { # BUG
         return 1
     elif grep -q "$expected" "$tree/output"; then
         echo "PASS $name: $(grep -o "$expected.*" "$tree/output" | head -n 1 | cut -c 1-60)"
+        rm -rf "$tree"
         return 0
     else
         echo "FAIL $name: fails, but without a word of \"$expected\":"
@@ -476,8 +480,8 @@ TSAN_OPTIONS="halt_on_error=1 exitcode=66"
 export TSAN_OPTIONS
 unset LIBSHPOOL_TEST_LONG SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_LOG_LEVEL \
     SHPOOL_PLUGIN_PATH
-top_srcdir=$src
-export top_srcdir
+top_srcdir=$src top_builddir=$build
+export top_srcdir top_builddir
 
 case ${1:-} in # called below, through xargs
 --one)
@@ -485,83 +489,64 @@ case ${1:-} in # called below, through xargs
     one "$3"
     exit
     ;;
---none)
+--program)
     work=$2
-    none "${3%|*}" "${3#*|}"
+    program "${3%|*}" "${3#*|}"
     exit
     ;;
 esac
+words=$(printf '%s\n' ${1+"$@"})
 
+if [ ! -f "$library" ] || [ ! -f "$tests_library" ]; then
+    echo "skipped: no CMocka, or no static convenience libraries in the build"
+    exit 77
+fi
+for folder in "$src"/allocators/*/; do
+    name=$(basename "$folder")
+    if ! grep -q "($name)" "$build/lib/builtin_allocators.def"; then
+        echo "skipped: --enable-allocators left $name out"
+        exit 77
+    fi
+done
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' HUP INT TERM
-
-cat >"$work/probe.c" <<'PROBE'
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <setjmp.h>
-#include <cmocka.h>
-int main(void) { return cmocka_run_group_tests_name("", (struct CMUnitTest *)0, 0, 0) & 0; }
-PROBE
-printf 'int main(void) { return 0; }\n' >"$work/empty.c"
-if ! $CC $cmocka_cflags -c "$work/probe.c" -o "$work/probe.o" 2>/dev/null; then
-    echo "no CMocka for $CC"
-    exit 77
-fi
 builds=plain
+printf 'int main(void) { return 0; }\n' >"$work/empty.c"
 if $CC -fsanitize=thread "$work/empty.c" -o "$work/empty" 2>/dev/null && "$work/empty"; then
     builds="plain tsan"
 else
     echo "no ThreadSanitizer: the bugs of memory order are left out"
 fi
-
-mkdir "$work/device" "$work/lib" || exit 1
-cat >"$work/config.h" <<'CONFIG'
-#define _GNU_SOURCE 1
-#define PACKAGE_VERSION "0"
-#define SHPOOL_DEFAULT_ALLOCATOR "bitmap"
-CONFIG
+mkdir "$work/bugs" && split && tree=$src || exit 1
 for file in "$src"/allocators/*/*.c; do
-    echo "SHPOOL_ALLOCATOR($(basename "$file" .c))"
-done >"$work/lib/builtin_allocators.def"
-sed -n 's,^\([a-z_]*/\)*\([a-z][a-z0-9_]*\)$,SHPOOL_DEVICE_PROVIDER(\2),p' "$src/device/list" \
-    >"$work/device/builtin_providers.def"
-
-cat >"$work/served.c" <<'SERVED'
-#include <fcntl.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-#include <shpool/shpool.h>
-void __real_shpool_announce(const shpool_pool *pool, const char *where);
-void __wrap_shpool_announce(const shpool_pool *pool, const char *where)
-{
-    char line[sizeof(pool->name) + 1];
-    int to = open(getenv("LIBSHPOOL_SERVED"), O_WRONLY | O_CREAT | O_APPEND, 0600);
-    strcat(strcpy(line, pool->name), "\n");
-    if (write(to, line, strlen(line)) < 0 || close(to) != 0) { abort(); }
-    __real_shpool_announce(pool, where);
-}
-SERVED
-mkdir -p "$work/include/shpool" &&
-    ln -s "$src/allocators" "$work/include/shpool/allocators" || exit 1
-$CC -w -I"$src/include" -c "$work/served.c" -o "$work/served.o" || exit 1
-pids=
-for build in $builds; do
-    (build_library "$build") &
-    pids="$pids $!"
-done
-for pid in $pids; do
-    wait "$pid" || { echo "FAIL: the library does not compile"; exit 1; }
+    compile -MM "$file" >"$work/$(basename "$file" .c).d" || exit 1
 done
 
-of_builds() { # EXPRESSION: of each bug that can be built here
-    bugs | sed 's/\\|/\\:/g' | awk -F'|' -v builds=" $builds " '
-        index(builds, " " $3 " ") { print '"$1"' }'
-}
+# For ThreadSanitizer: the executor, whose fibers it follows only where the library is not hidden,
+# and what else uses memory of a pool.
+machine() (
+    mkdir "$work/tsan" && cd "$work/tsan" || exit 1
+    for file in "$src"/simt/*.c; do
+        compile -O1 -c "$file" || exit 1
+    done
+    compile $(cflags_of tsan) -c "$src/tests/pools/heap_model.c" || exit 1
+    ar rc "$work/tsan.a" ./*.o
+)
+
+# The machine that runs PTX.
+ptx() (
+    mkdir "$work/ptx" && cd "$work/ptx" || exit 1
+    for file in "$src"/tests/coalesce/ptx_*.c; do
+        compile -O1 -c "$file" || exit 1
+    done
+    ar rc "$work/ptx.a" ./*.o
+)
 
 failed=0
-of_builds '$2 "|" $3' | sort -u | xargs -P $jobs -I@ sh "$0" --none "$work" @ || failed=1
-of_builds '$1' | xargs -P $jobs -I@ sh "$0" --one "$work" @ || failed=1
+programs=$(cd "$work/bugs" && head -qn 2 * | paste -d'|' - - | sort -u)
+case $programs in *tsan*) machine || exit 1 ;; esac
+case $programs in *coalesce/*) ptx || exit 1 ;; esac
+echo "$programs" | xargs -P $jobs -I@ sh "$0" --program "$work" @ || failed=1
+xargs -P $jobs -I@ sh "$0" --one "$work" @ <"$work/names" || failed=1
 exit $failed

@@ -2,8 +2,6 @@
 /* Properties of an arena beyond malloc and free: the order in which memory comes back, marks. */
 #include "scene.h"
 
-#include <shpool/scratch.h>
-
 /* ---- order ---- */
 
 static void order_kernel(shpool_heap heap)

@@ -445,12 +445,11 @@ static void run(simt_kernel kernel, uint32_t threads, uint32_t granules)
 }
 
 /* A pair has room for five allocations of 64 bytes. */
-static void test_homes_are_spread_evenly(void **state)
+UNIT_TEST(test_homes_are_spread_evenly)
 {
     uint32_t of_pair[(GRANULES + 21u) / 22u] = { 0 };
     uint32_t crowded = 0;
 
-    (void)state;
     run(homes_kernel, THREADS, GRANULES);
     for (uint32_t i = 0; i < THREADS; i++) {
         assert_true(home[i] < word_count);
@@ -467,13 +466,12 @@ static void test_homes_are_spread_evenly(void **state)
 }
 
 /* One lane of each warp requests. */
-static void test_homes_of_first_lanes_are_apart(void **state)
+UNIT_TEST(test_homes_of_first_lanes_are_apart)
 {
     static const struct { uint32_t threads, kib; } of[] = {
         { 1024, 96 }, { 1024, 48 }, { 640, 46 }, { 256, 24 },
     };
 
-    (void)state;
     for (size_t g = 0; g < sizeof(of) / sizeof(of[0]); g++) {
         run(homes_kernel, of[g].threads, 64u * of[g].kib);
         for (uint32_t i = 0; i < of[g].threads; i += 32u) {
@@ -484,70 +482,46 @@ static void test_homes_of_first_lanes_are_apart(void **state)
     }
 }
 
-static void test_a_late_claim_is_tried_at_home_again(void **state)
+UNIT_TEST(test_a_late_claim_is_tried_at_home_again)
 {
-    (void)state;
     run(late_kernel, THREADS, GRANULES);
 }
 
-static void test_a_full_home_word_is_awaited_in_a_crowd(void **state)
+UNIT_TEST(test_a_full_home_word_is_awaited_in_a_crowd)
 {
-    (void)state;
     run(full_home_kernel, THREADS, GRANULES);
     run(full_home_kernel, 256, 1536); /* fewer */
     run(full_home_kernel, 512, 128u * SHPOOL_BITMAP_PAIR); /* just two */
 }
 
-static void test_requests_beyond_a_word_do_not_wait_at_home(void **state)
+UNIT_TEST(test_requests_beyond_a_word_do_not_wait_at_home)
 {
-    (void)state;
     run(beyond_a_word_kernel, THREADS, GRANULES);
 }
 
-static void test_a_crowd_searches_on_where_it_came_too_late(void **state)
+UNIT_TEST(test_a_crowd_searches_on_where_it_came_too_late)
 {
-    (void)state;
     run(search_kernel, THREADS, GRANULES);
 }
 
-static void test_void_searches_are_repeated_ever_more_slowly(void **state)
+UNIT_TEST(test_void_searches_are_repeated_ever_more_slowly)
 {
-    (void)state;
     run(void_searches_kernel, 1, 30u * SHPOOL_BITMAP_PAIR);
 }
 
-static void test_a_search_goes_on_where_it_came_too_late(void **state)
+UNIT_TEST(test_a_search_goes_on_where_it_came_too_late)
 {
-    (void)state;
     run(goes_on_kernel, 1, 30u * SHPOOL_BITMAP_PAIR);
 }
 
-static void test_a_run_across_words_is_claimed_at_once(void **state)
+UNIT_TEST(test_a_run_across_words_is_claimed_at_once)
 {
-    (void)state;
     run(across_kernel, 1, 30u * SHPOOL_BITMAP_PAIR);
 }
 
-static void test_a_group_allocates_as_its_first_lane_would(void **state)
+UNIT_TEST(test_a_group_allocates_as_its_first_lane_would)
 {
-    (void)state;
     run(group_kernel, 8, 30u * SHPOOL_BITMAP_PAIR);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_homes_are_spread_evenly),
-        cmocka_unit_test(test_homes_of_first_lanes_are_apart),
-        cmocka_unit_test(test_a_late_claim_is_tried_at_home_again),
-        cmocka_unit_test(test_a_full_home_word_is_awaited_in_a_crowd),
-        cmocka_unit_test(test_requests_beyond_a_word_do_not_wait_at_home),
-        cmocka_unit_test(test_a_crowd_searches_on_where_it_came_too_late),
-        cmocka_unit_test(test_void_searches_are_repeated_ever_more_slowly),
-        cmocka_unit_test(test_a_search_goes_on_where_it_came_too_late),
-        cmocka_unit_test(test_a_run_across_words_is_claimed_at_once),
-        cmocka_unit_test(test_a_group_allocates_as_its_first_lane_would),
-    };
-    return heap_tests_begin("bitmap", argc, argv) ? cmocka_run_group_tests(tests, NULL, NULL)
-                                                  : HEAP_TESTS_SKIPPED;
-}
+UNIT_NEEDS("bitmap")

@@ -38,10 +38,9 @@ static void across(shpool_heap heap) { get_put(heap, 14, 6); }
 static void one_across(shpool_heap heap) { get_put(heap, 14, 0); }
 
 #define EXPLORE(_test, ...)                                                                        \
-    static void _test(void **state)                                                                \
+    UNIT_TEST(_test)                                                                               \
     {                                                                                              \
         static const scenario s = { #_test, __VA_ARGS__ };                                         \
-        (void)state;                                                                               \
         explore(&s);                                                                               \
     }
 
@@ -416,49 +415,4 @@ EXPLORE(test_a_proof_serves_no_later_request, 64, 2, 2, keep_all_64,
         { prove_4, free_4_trust_a_proof }, NULL)
 #endif
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-#if defined(SHPOOL_PLANES_PROVED)
-        cmocka_unit_test(test_void_proofs_end),
-        cmocka_unit_test(test_a_hole_that_moves_is_not_proved_away),
-        cmocka_unit_test(test_a_proof_serves_no_later_request),
-#endif
-        cmocka_unit_test(test_short_runs_of_2_threads),
-        cmocka_unit_test(test_short_runs_in_one_word),
-        cmocka_unit_test(test_short_runs_of_3_threads),
-        cmocka_unit_test(test_runs_across_2_words_of_2_threads),
-        cmocka_unit_test(test_runs_across_2_words_of_3_threads),
-        cmocka_unit_test(test_long_runs_of_2_threads),
-        cmocka_unit_test(test_long_runs_of_3_threads),
-        cmocka_unit_test(test_long_and_short_runs),
-        cmocka_unit_test(test_long_runs_in_one_pair),
-        cmocka_unit_test(test_each_pair_of_a_run_is_acquired),
-        cmocka_unit_test(test_the_last_pair_of_a_run_is_acquired),
-        cmocka_unit_test(test_long_and_short_runs_of_3_threads),
-        cmocka_unit_test(test_searches_meet_in_a_word),
-        cmocka_unit_test(test_searches_meet_across_words),
-        cmocka_unit_test(test_mark_that_is_rolled_back_refuses_nobody),
-        cmocka_unit_test(test_marks_of_3_threads_refuse_nobody),
-        cmocka_unit_test(test_marks_of_pairs_refuse_nobody),
-        cmocka_unit_test(test_memory_freed_behind_the_search_is_found),
-        cmocka_unit_test(test_memory_freed_behind_the_search_is_found_by_3),
-        cmocka_unit_test(test_double_free_of_a_short_run_has_one_winner),
-        cmocka_unit_test(test_double_free_of_a_long_run_has_one_winner),
-        cmocka_unit_test(test_double_free_of_two_words_has_one_winner),
-        cmocka_unit_test(test_double_free_of_3_threads_has_one_winner),
-        cmocka_unit_test(test_reuse_while_a_long_run_is_freed),
-        cmocka_unit_test(test_reuse_while_two_words_are_freed),
-        cmocka_unit_test(test_reuse_of_the_front_while_a_long_run_is_freed),
-        cmocka_unit_test(test_long_reuse_while_a_long_run_is_freed),
-        cmocka_unit_test(test_free_by_another_thread_while_2_allocate),
-        cmocka_unit_test(test_resize_to_the_end_of_a_word),
-        cmocka_unit_test(test_resize_while_another_allocates),
-        cmocka_unit_test(test_resize_while_another_takes_what_lies_behind),
-        cmocka_unit_test(test_two_that_resize),
-        cmocka_unit_test(test_shrinking_while_another_allocates),
-    };
-
-    return heap_tests_begin(SHPOOL_BOUND_NAME, argc, argv)
-               ? cmocka_run_group_tests(tests, NULL, NULL) : HEAP_TESTS_SKIPPED;
-}
+UNIT_NEEDS(SHPOOL_BOUND_NAME)

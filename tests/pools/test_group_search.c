@@ -493,11 +493,10 @@ static void run(simt_kernel kernel, uint32_t granules, uint32_t alignment, uint3
 static const uint32_t masks[] = { SIMT_ALL_LANES, 0x7fffffffu, 0x3u, 0xf0u, 0x80000001u,
                                   0x55555555u, 0x00ff00ffu, 0x12345678u, 0x4u };
 
-static void test_every_hole_is_found(void **state)
+UNIT_TEST(test_every_hole_is_found)
 {
     static const uint32_t sizes[] = { 1, 11, 22, 44, 50, 66 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         for (size_t k = 0; k < sizeof(masks) / sizeof(masks[0]); k++) {
             if ((__builtin_popcount(masks[k]) <= 4) || (sizes[i] <= 22u) || heap_long()) {
@@ -507,31 +506,27 @@ static void test_every_hole_is_found(void **state)
     }
 }
 
-static void test_runs_across_windows_are_found(void **state)
+UNIT_TEST(test_runs_across_windows_are_found)
 {
-    (void)state;
     run(borders_kernel, 1430, 16, SIMT_ALL_LANES, 0); /* whole pairs */
     run(borders_kernel, 1500, 16, SIMT_ALL_LANES, 1);
     run(borders_kernel, 1423, 16, 0x55555555u, 0);
     run(borders_kernel, 3000, 16, SIMT_ALL_LANES, 1);
 }
 
-static void test_a_search_goes_around_the_pool(void **state)
+UNIT_TEST(test_a_search_goes_around_the_pool)
 {
-    (void)state;
     run(starts_kernel, 1600, 16, SIMT_ALL_LANES, 0);
     run(starts_kernel, 1611, 16, SIMT_ALL_LANES, 1);
 }
 
-static void test_a_long_run_ends_with_the_pool(void **state)
+UNIT_TEST(test_a_long_run_ends_with_the_pool)
 {
-    (void)state;
     run(end_kernel, MOST_GRANULES, 1024, SIMT_ALL_LANES, 0);
 }
 
-static void test_warps_that_have_met(void **state)
+UNIT_TEST(test_warps_that_have_met)
 {
-    (void)state;
     for (seed = 1; seed <= 4u; seed++) {
         run(met_kernel, 2000u - seed % 2u, 1024, SIMT_ALL_LANES, seed / 2u % 2u);
     }
@@ -539,11 +534,10 @@ static void test_warps_that_have_met(void **state)
     run(met_kernel, 22u * 80u, 1024, SIMT_ALL_LANES, 1); /* warp 1's second 32 pairs go beyond it */
 }
 
-static void test_random_patterns(void **state)
+UNIT_TEST(test_random_patterns)
 {
     static const uint32_t sizes[] = { 22, 100, 352, 700, 1980 };
 
-    (void)state;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
         for (size_t k = 0; k < sizeof(masks) / sizeof(masks[0]); k++) {
             seed = 1u + (uint32_t)(i * 100u + k);
@@ -555,16 +549,4 @@ static void test_random_patterns(void **state)
     }
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_hole_is_found),
-        cmocka_unit_test(test_runs_across_windows_are_found),
-        cmocka_unit_test(test_a_search_goes_around_the_pool),
-        cmocka_unit_test(test_a_long_run_ends_with_the_pool),
-        cmocka_unit_test(test_warps_that_have_met),
-        cmocka_unit_test(test_random_patterns),
-    };
-    return heap_tests_begin("bitmap", argc, argv) ? cmocka_run_group_tests(tests, NULL, NULL)
-                                                  : HEAP_TESTS_SKIPPED;
-}
+UNIT_NEEDS("bitmap")

@@ -79,11 +79,10 @@ static void exchange_kernel(void *arg)
     shpool_fini(heap);
 }
 
-static void test_small_objects_of_a_warp_stay_together(void **state)
+UNIT_TEST(test_small_objects_of_a_warp_stay_together)
 {
     const shpool_allocator *bitmap;
 
-    (void)state;
     if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
         skip(); /* --enable-allocators left it out */
     }
@@ -92,11 +91,10 @@ static void test_small_objects_of_a_warp_stay_together(void **state)
     trial_close(&t);
 }
 
-static void test_which_block_serves(void **state)
+UNIT_TEST(test_which_block_serves)
 {
     unsigned tried = 0;
 
-    (void)state;
     FOR_EACH_POOL(allocator) {
         int best = ends_with(allocator->name, "_best_fit") || ends_with(allocator->name, "rbtree");
 
@@ -164,13 +162,12 @@ static uint32_t cost_of(const shpool_allocator *allocator, uint32_t holes)
     return t.steps;
 }
 
-static void test_rbtree_does_not_look_at_every_hole(void **state)
+UNIT_TEST(test_rbtree_does_not_look_at_every_hole)
 {
     const shpool_allocator *tree = NULL;
     const shpool_allocator *list = NULL;
     uint32_t few, many;
 
-    (void)state;
     if (shpool_allocator_find("rbtree", &tree) != SHPOOL_OK) {
         skip(); /* --enable-allocators left it out */
     }
@@ -186,18 +183,4 @@ static void test_rbtree_does_not_look_at_every_hole(void **state)
         print_message("warp_best_fit: %u and %u\n", few, many);
         assert_true(many > 10 * few);
     }
-}
-
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_which_block_serves),
-        cmocka_unit_test(test_small_objects_of_a_warp_stay_together),
-        cmocka_unit_test(test_rbtree_does_not_look_at_every_hole),
-    };
-
-    if (argc > 1) {
-        cmocka_set_test_filter(argv[1]);
-    }
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

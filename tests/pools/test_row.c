@@ -3,12 +3,7 @@
  * change, for each place of a run in its pairs, that a claim in vain leaves none behind, and that a
  * hole is found. */
 #define SHPOOL_INLINE bitmap
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "tests/test.h"
 
 #include <shpool/executor.h>
 #include <shpool/heap.h>
@@ -153,21 +148,18 @@ static void run(uint32_t bytes, simt_kernel kernel)
     assert_true(cases > 500);
 }
 
-static void test_runs_at_each_place_of_a_pair(void **unused)
+UNIT_TEST(test_runs_at_each_place_of_a_pair)
 {
-    (void)unused;
     run(4000, short_kernel);
 }
 
-static void test_runs_of_many_pairs(void **unused)
+UNIT_TEST(test_runs_of_many_pairs)
 {
-    (void)unused;
     run(40000, long_kernel);
 }
 
-static void test_the_only_hole_is_found(void **unused)
+UNIT_TEST(test_the_only_hole_is_found)
 {
-    (void)unused;
     run(4000, search_kernel);
 }
 
@@ -188,13 +180,12 @@ static void warp_kernel(void *arg)
     (void)shpool_fini(heap);
 }
 
-static void test_a_lane_frees_for_its_warp(void **unused)
+UNIT_TEST(test_a_lane_frees_for_its_warp)
 {
     shpool_config want   = { .block_threads = 32, .payload_bytes = 16000 };
     simt_launch   launch = { .block = { 32 } };
     simt_result   result;
 
-    (void)unused;
     wrong = 0;
     assert_int_equal(shpool_plan("bitmap", &want, &pool), SHPOOL_OK);
     launch.dynamic_bytes = pool.shared_bytes;
@@ -204,14 +195,4 @@ static void test_a_lane_frees_for_its_warp(void **unused)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_runs_at_each_place_of_a_pair),
-        cmocka_unit_test(test_runs_of_many_pairs),
-        cmocka_unit_test(test_the_only_hole_is_found),
-        cmocka_unit_test(test_a_lane_frees_for_its_warp),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_NEEDS("bitmap")

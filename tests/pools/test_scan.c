@@ -188,33 +188,21 @@ static void run(simt_kernel kernel, uint32_t threads)
     assert_model(&model);
 }
 
-static void test_the_only_hole_is_found(void **unused)
+UNIT_TEST(test_the_only_hole_is_found)
 {
-    (void)unused;
     run(holes_kernel, 1);
     run(holes_kernel, 64);
     run(holes_kernel, 256);
 }
 
-static void test_gaps_are_passed(void **unused)
+UNIT_TEST(test_gaps_are_passed)
 {
-    (void)unused;
     run(gaps_kernel, 1);
 }
 
-static void test_a_full_part_costs_little(void **unused)
+UNIT_TEST(test_a_full_part_costs_little)
 {
-    (void)unused;
     run(cost_kernel, 1);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_the_only_hole_is_found),
-        cmocka_unit_test(test_gaps_are_passed),
-        cmocka_unit_test(test_a_full_part_costs_little),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+UNIT_NEEDS("bitmap")

@@ -411,48 +411,4 @@ static void warp_grows(shpool_heap heap)
 
 WARPS(test_a_warp_grows_beside_another, 66, NULL, warp_grows, warp_40, thread_5, NULL)
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_one_pair_for_one),
-        cmocka_unit_test(test_one_pair_for_all),
-        cmocka_unit_test(test_long_runs_for_one),
-        cmocka_unit_test(test_long_runs_for_all),
-        cmocka_unit_test(test_long_run_and_short_ones),
-        cmocka_unit_test(test_several_windows),
-        cmocka_unit_test(test_first_looks_meet),
-        cmocka_unit_test(test_first_looks_for_all),
-        cmocka_unit_test(test_first_look_and_several_windows),
-        cmocka_unit_test(test_claims_refuse_no_warp),
-        cmocka_unit_test(test_claims_refuse_no_thread),
-        cmocka_unit_test(test_claims_refuse_no_two),
-        cmocka_unit_test(test_long_claims_refuse_no_warp),
-        cmocka_unit_test(test_long_claims_refuse_no_thread),
-        cmocka_unit_test(test_a_long_claim_is_claimed),
-        cmocka_unit_test(test_one_of_two_gets_a_long_run),
-        cmocka_unit_test(test_a_claim_is_left_alone),
-        cmocka_unit_test(test_a_claim_is_left_alone_at_the_first_look),
-        cmocka_unit_test(test_a_claim_refuses_no_warp),
-        cmocka_unit_test(test_a_long_claim_refuses_no_warp),
-        cmocka_unit_test(test_a_claim_refuses_no_thread),
-        cmocka_unit_test(test_memory_freed_behind_the_search_is_found),
-        cmocka_unit_test(test_memory_that_a_warp_frees_is_found),
-        cmocka_unit_test(test_memory_that_a_thread_frees_is_found),
-        cmocka_unit_test(test_memory_that_a_warp_frees_is_found_by_a_thread),
-        cmocka_unit_test(test_reuse_while_a_warp_frees),
-        cmocka_unit_test(test_reuse_while_a_thread_frees),
-        cmocka_unit_test(test_reuse_of_many_words),
-        cmocka_unit_test(test_reuse_at_the_first_look),
-        cmocka_unit_test(test_reuse_behind_the_first_words),
-        cmocka_unit_test(test_reuse_of_what_a_thread_frees),
-        cmocka_unit_test(test_double_free_of_a_short_one),
-        cmocka_unit_test(test_double_free_of_a_long_one),
-        cmocka_unit_test(test_double_free_of_many_words),
-        cmocka_unit_test(test_double_free_by_a_warp_and_a_thread),
-        cmocka_unit_test(test_a_thread_grows_beside_warps),
-        cmocka_unit_test(test_a_warp_grows_beside_another),
-    };
-
-    return heap_tests_begin("bitmap", argc, argv) ? cmocka_run_group_tests(tests, NULL, NULL)
-                                                  : HEAP_TESTS_SKIPPED;
-}
+UNIT_NEEDS("bitmap")

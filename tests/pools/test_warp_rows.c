@@ -102,30 +102,14 @@ static void warp_960(shpool_heap heap)
 
 static void thread_frees_22(shpool_heap heap) { (void)put_gift(heap, 0); }
 
-static void test_a_search_in_vain_gathers(void **state)
+UNIT_TEST(test_a_search_in_vain_gathers)
 {
     static const scenario s = { "test_a_search_in_vain_gathers", GRANULES, 65, 0, leave_them_wide,
                                 { warp_960, NULL, thread_frees_22 }, NULL };
 
-    (void)state;
     gathered = 0;
     seeds(&s);
     assert_true(gathered > 0);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rows_for_all),
-        cmocka_unit_test(test_rows_for_one),
-        cmocka_unit_test(test_a_row_and_a_small_one),
-        cmocka_unit_test(test_rows_refuse_no_thread),
-        cmocka_unit_test(test_a_row_is_claimed),
-        cmocka_unit_test(test_rows_of_warps_that_wait),
-        cmocka_unit_test(test_a_row_leaves_payload_alone),
-        cmocka_unit_test(test_a_search_in_vain_gathers),
-    };
-
-    return heap_tests_begin("bitmap", argc, argv) ? cmocka_run_group_tests(tests, NULL, NULL)
-                                                  : HEAP_TESTS_SKIPPED;
-}
+UNIT_NEEDS("bitmap")

@@ -115,10 +115,8 @@ struct rewind { /* frees by address: what it frees is not known here */
 #define SHPOOL_DO_spill(_heap)          shpool_checker::spill{(_heap).table->spill}
 
 #include <shpool/after.h>
-#include <shpool/family.h>
 #include <shpool/group.h>
 #include <shpool/heap.h>
-#include <shpool/scratch.h>
 #include <shpool/shpool.h>
 #include <shpool/trace.h>
 #include <shpool/wait.h>

@@ -6,7 +6,7 @@
  * A range has memory only where a block needs it.  The large heap's range has as many addresses as
  * the device has bytes.  All streams and sizes share it, so that all neighbours merge.
  */
-#include "range.h"
+#include "vmm.h"
 
 #include <stdlib.h>
 

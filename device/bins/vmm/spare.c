@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bins: granules without a home, and who may use them. */
-#include "bins.h"
+#include "vmm.h"
 
 void bins_spare_put(bins_granules *g, bins_granule *granule)
 {

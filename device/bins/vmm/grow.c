@@ -17,7 +17,7 @@
  * Blocks share granules with their neighbours, and only granules entirely inside a free block can
  * move: each piece of free memory keeps less than two granules.
  */
-#include "range.h"
+#include "vmm.h"
 
 /* Granules are created instead of moved while idle bytes are at most IDLE_PART of the reserved
  * ones, or while the reserved bytes exceed the peak of live bytes by at most OVER_LEAST to

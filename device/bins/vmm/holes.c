@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* bins: holes of ranges, and the granules of free blocks, which can be used elsewhere. */
-#include "range.h"
+#include "vmm.h"
 
 /* ---- holes ---- */
 

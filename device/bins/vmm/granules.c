@@ -5,7 +5,7 @@
  * A granule is created once, and then used at one place after another (places.c); no memory is
  * freed or cleared.  It has a home, or is spare.
  */
-#include "bins.h"
+#include "vmm.h"
 
 #include <stdlib.h>
 

@@ -8,7 +8,7 @@
  * its requests finds the same sites each time, however late the GPU is.  For the same reason
  * granules of other blocks are not unmapped, unless addresses become rare.
  */
-#include "range.h"
+#include "vmm.h"
 
 /* Places are unmapped for others if a range has more than PLACES_MOST / 2 of them that are mapped
  * for each granule that exists; a program with more does not repeat its requests. */

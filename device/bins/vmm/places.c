@@ -11,7 +11,7 @@
  * The driver does not wait for the device when it unmaps, so a place is only unmapped if no stream
  * uses its addresses.
  */
-#include "bins.h"
+#include "vmm.h"
 
 /* ---- what is in use ---- */
 

@@ -2,7 +2,7 @@
 /* bins: devices that may access its memory.  Memory from cuMemAlloc follows cuCtxEnablePeerAccess
  * automatically; mapped memory must be opened to each device, and the driver does not report which
  * ones the program enabled. */
-#include "bins.h"
+#include "vmm.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
  * before.  They stay mapped in the window: a program that repeats its requests finds it again, with
  * the same granules, and calls nothing.
  */
-#include "range.h"
+#include "vmm.h"
 
 /* ---- search ---- */
 
