@@ -24,7 +24,7 @@ record() # SPEC
 }
 
 record bitmap:trace=t,trace_blocks=1
-expect 0 '^shpool-trace 2$' cat t
+expect 0 '^shpool-trace 3$' cat t
 expect 0 'fewest bytes, speed not measured: SHPOOL_ALLOCATOR=[a-z_]*:total_bytes=[0-9]' \
     "$bench" replay --device cpu t
 cp "$work/out" ranking
@@ -74,7 +74,7 @@ done
 expect 2 'ends in .svg is needed' "$bench" map t --svg t
 ln -s t t.svg
 expect 2 'this is the trace t itself' "$bench" map t --svg t.svg
-expect 0 '^shpool-trace 2$' cat t
+expect 0 '^shpool-trace 3$' cat t
 
 # several geometries, a pool that cannot be, a trace from a pipe
 expect 0 '' "$bench" replay --device cpu --allocator freelist --threads-per-pool 8,16 t
