@@ -25,8 +25,15 @@ typedef struct trace {
     FILE *file;
     pid_t owner; /* a child of fork() also has the descriptor and the lock */
     shpool_trace_head head;
+    uint32_t registers; /* of the kernels, at most; 0: not known */
     char path[SHPOOL_SPEC_VALUE_BYTES];
 } trace;
+
+/* The time of a life's latest record. */
+typedef struct stopwatch {
+    uint32_t clock; /* 0: none had one */
+    long long cycles;
+} stopwatch;
 
 /* Of a record. */
 typedef struct place {
@@ -167,16 +174,27 @@ size_t shpool_trace_bytes(const shpool_pool *pool)
                           : 0;
 }
 
+void shpool_trace_registers(const shpool_pool *pool, uint32_t registers)
+{
+    trace *made = pool->trace;
+
+    if ((made != NULL) && (registers > made->registers)) {
+        made->registers = registers;
+    }
+}
+
 /* ---- writing; fprintf's failures are found at the end, by ferror ---- */
 
-static void write_head(FILE *to, const shpool_pool *pool)
+static void write_head(FILE *to, const shpool_pool *pool, uint32_t registers)
 {
-    fprintf(to, "shpool-trace 2\n"
+    fprintf(to, "shpool-trace 3\n"
             "# by libshpool " PACKAGE_VERSION "; doc/TRACE.md tells what the lines mean\n"
             "allocator %s\nblock_threads %u\nthreads_per_pool %u\npools %u\npool_bytes %u\n"
-            "largest %u\nalignment %u\ncheck %u\nspill %u\n", pool->name, pool->block_threads,
+            "largest %u\nalignment %u\ncheck %u\nspill %u\nregisters %u\n", pool->name,
+            pool->block_threads,
             pool->threads_per_pool, pool->pools, pool->pool_bytes, pool->largest, pool->alignment,
-            (pool->flags & SHPOOL_FLAG_CHECK) != 0, (pool->flags & SHPOOL_FLAG_SPILL) != 0);
+            (pool->flags & SHPOOL_FLAG_CHECK) != 0, (pool->flags & SHPOOL_FLAG_SPILL) != 0,
+            registers);
 }
 
 /* Write an allocation's place: bytes after the first pool's start, or an address with a g; "-" if
@@ -184,13 +202,27 @@ static void write_head(FILE *to, const shpool_pool *pool)
 static void write_place(FILE *to, const shpool_pool *pool, const shpool_trace_record *record)
 {
     const unsigned long long most = (unsigned long long)pool->pools * pool->pool_bytes;
-    const unsigned long long behind = record->address - pool->area_bytes;
+    const unsigned long long behind = (uint32_t)record->address - pool->area_bytes;
 
     if ((record->what & SHPOOL_TRACE_GLOBAL) != 0) {
         fprintf(to, (record->address != 0) ? " g0x%llx" : " -", record->address);
     } else {
         fprintf(to, (behind < most) ? " 0x%llx" : " -", behind);
     }
+}
+
+/* The end of a record's line: the cycles after the first one's time, if the machine has a clock. */
+static void write_time(FILE *to, const shpool_trace_record *record, stopwatch *w)
+{
+    const uint32_t clock = (uint32_t)(record->address >> 32);
+
+    if (((record->what & SHPOOL_TRACE_GLOBAL) == 0) && (clock != 0)) {
+        w->cycles += (w->clock != 0) ? (int32_t)(clock - w->clock) : 0; /* 32 bits wrap */
+        w->cycles = (w->cycles > 0) ? w->cycles : 0;
+        w->clock = clock;
+        fprintf(to, " @%lld", w->cycles);
+    }
+    fputc('\n', to);
 }
 
 /* A thread's rank, or the first one's and how many more make the request with it: "8+7". */
@@ -201,7 +233,8 @@ static void write_thread(FILE *to, const shpool_trace_record *record)
     fprintf(to, (others != 0) ? " %u+%u" : " %u", record->thread & SHPOOL_TRACE_RANK, others);
 }
 
-static void write_record(FILE *to, const shpool_pool *pool, const shpool_trace_record *record)
+static void write_record(FILE *to, const shpool_pool *pool, const shpool_trace_record *record,
+                         stopwatch *w)
 {
     static const char letters[] = { 0, 'm', 'w', 'f', 'r', 'k', 'l', 0 };
     const uint32_t what = record->what & 0xffu;
@@ -215,21 +248,22 @@ static void write_record(FILE *to, const shpool_pool *pool, const shpool_trace_r
     case SHPOOL_TRACE_MALLOC:
     case SHPOOL_TRACE_WAIT:
         write_place(to, pool, record);
-        fprintf(to, " %u %u %u %u\n", record->bytes, record->usable,
+        fprintf(to, " %u %u %u %u", record->bytes, record->usable,
                 1u << (record->what >> SHPOOL_TRACE_ALIGN_SHIFT & 31u), record->site);
         break;
     case SHPOOL_TRACE_FREE:
         write_place(to, pool, record);
-        fprintf(to, " %u %u\n", record->what >> SHPOOL_TRACE_REASON_SHIFT & 0xffu, record->site);
+        fprintf(to, " %u %u", record->what >> SHPOOL_TRACE_REASON_SHIFT & 0xffu, record->site);
         break;
     case SHPOOL_TRACE_RESIZE:
         write_place(to, pool, record);
-        fprintf(to, " %u %u\n", record->bytes, record->usable);
+        fprintf(to, " %u %u", record->bytes, record->usable);
         break;
     default: /* a mark */
-        fprintf(to, " %llu\n", record->address);
+        fprintf(to, " %u", (uint32_t)record->address);
         break;
     }
+    write_time(to, record, w);
 }
 
 static int is_fini(const shpool_trace_record *record)
@@ -246,20 +280,27 @@ static uint32_t write_life(FILE *to, const shpool_pool *pool, const part *p, uin
     uint32_t end = from;
     uint32_t count = 0;
     uint32_t dropped = 0; /* records that did not fit followed the last one that did */
+    const shpool_trace_record *fini = NULL;
+    stopwatch w = { 0, 0 };
 
     while ((end < p->used) && (p->order[end].launch == launch)) {
         const shpool_trace_record *record = &p->records[p->order[end++].index];
 
         if (is_fini(record)) {
+            fini = record;
             break;
         }
         dropped = (p->order[end - 1].index == p->used - 1) ? p->dropped : dropped;
         count += (record->what & 0xffu) != SHPOOL_TRACE_NOTHING;
     }
     if ((count != 0) || (dropped != 0)) {
-        fprintf(to, "block %u launch %u records %u dropped %u\n", block, launch, count, dropped);
+        fprintf(to, "block %u launch %u records %u dropped %u", block, launch, count, dropped);
+        if (fini != NULL) {
+            fprintf(to, " grid %u own %u", fini->usable, fini->bytes - pool->shared_bytes);
+        }
+        fputc('\n', to);
         for (uint32_t i = from; i < end; i++) {
-            write_record(to, pool, &p->records[p->order[i].index]);
+            write_record(to, pool, &p->records[p->order[i].index], &w);
         }
         (*lives)++;
     }
@@ -306,7 +347,7 @@ static shpool_status write_all(const trace *made, const shpool_pool *pool, const
         return shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory to sort %u records",
                             head->records);
     }
-    write_head(made->file, pool);
+    write_head(made->file, pool, made->registers);
     for (uint32_t block = 0; block < head->blocks; block++) {
         uint32_t cursor;
 

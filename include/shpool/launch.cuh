@@ -164,6 +164,18 @@ static inline shpool_status shpool_launch_captured(const cudaLaunchConfig_t *con
                                config->blockDim);
 }
 
+/* For the trace. */
+static inline void shpool_note_registers(const void *kernel, const shpool_pool *pool)
+{
+    cudaFuncAttributes has = {};
+
+    if (cudaFuncGetAttributes(&has, kernel) == cudaSuccess) {
+        shpool_trace_registers(pool, (uint32_t)has.numRegs);
+    } else {
+        (void)cudaGetLastError(); /* the launch itself will fail, and say why */
+    }
+}
+
 /**
  * Launch a kernel with a pool, like cudaLaunchKernelExC(): with any attributes (clusters,
  * cooperative) and any order of parameters.
@@ -203,6 +215,9 @@ static inline shpool_status shpool_launch_kernel(const cudaLaunchConfig_t *confi
         if (status != SHPOOL_OK) {
             return status;
         }
+    }
+    if (pool->trace != NULL) {
+        shpool_note_registers(own, pool);
     }
     use = *config;
     use.dynamicSmemBytes += pool->shared_bytes;

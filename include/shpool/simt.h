@@ -32,6 +32,7 @@
  *                        alignment 16 begins, the next multiple of 16 after static memory; an array
  *                        of a larger alignment may begin later
  *   simt_dynamic_bytes() its size
+ *   simt_shared_bytes()  size of the block's static and dynamic memory; on the executor dynamic
  *   simt_addr_rank(a)    rank of the block in the cluster that the address belongs to: its top byte
  *                        (sm_90 and the executor; below sm_90 always 0)
  *   simt_addr_offset(a)  the rest: the offset in that block's shared memory

@@ -46,6 +46,14 @@ SHPOOL_API shpool_status shpool_trace_open(const char *spec, shpool_pool *pool,
 SHPOOL_API size_t shpool_trace_bytes(const shpool_pool *pool);
 
 /**
+ * Note how many registers a thread of a kernel that uses the pool has; the file gets the most.
+ *
+ * Scope: host; no other thread may use the same pool's trace.
+ * @param [in] pool  nothing happens if it records nothing
+ */
+SHPOOL_API void shpool_trace_registers(const shpool_pool *pool, uint32_t registers);
+
+/**
  * Write the records to the file and close it; sets pool->trace to NULL.
  *
  * Scope: host, any thread; no kernel may still use the pool.

@@ -237,7 +237,7 @@ static const operation group_spills[] = {
 static const scene scenes[] = {
     { "bitmap", "", ALIGNED, OPS(two_threads),
       { "\nallocator bitmap\nblock_threads 2\nthreads_per_pool 2\npools 1\npool_bytes ",
-        "\nalignment 64\ncheck 0\nspill 0\nblock 0 launch " } },
+        "\nalignment 64\ncheck 0\nspill 0\nregisters 0\nblock 0 launch " } },
     { "warp_first_fit", ",check=1", ALIGNED, OPS(two_threads), { "\ncheck 1\n", "" } },
     { "bitmap", "", THREADS(1), OPS(resizes), { "", "" } },
     { "arena", "", THREADS(1), OPS(marks), { "", "" } },
@@ -268,7 +268,7 @@ static void play_with(trace_trial *t, const char *allocator)
     trace_run(t, play);
     text = trace_closed(t);
     LOG(t, "end 1\n");
-    if ((strncmp(text, "shpool-trace 2\n", 15) != 0) ||
+    if ((strncmp(text, "shpool-trace 3\n", 15) != 0) ||
         (strstr(text, played->texts[0]) == NULL) || (strstr(text, played->texts[1]) == NULL) ||
         (strcmp(strchr(trace_records(text), '\n') + 1, t->log) != 0)) {
         fail_msg("%s%s: %s\nexpected:\n%s%s\n%s", allocator, played->options, text,
@@ -315,11 +315,12 @@ UNIT_TEST_WITH(test_what_has_no_room_is_counted, make_path, remove_path)
             { " records 64 dropped 16\n", 2 }, { "\nend 2\n", 1 } } },
         /* each launch and init is apart */
         { trace_pairs, "", 2, 1, { 1, 2, 3 },
-          { { "\nblock 0", 3 }, { " records 4 dropped 0\n", 1 }, { " records 8 dropped 0\n", 1 },
-            { " records 12 dropped 0\n", 1 }, { "\nend 3\n", 1 } } },
+          { { "\nblock 0", 3 }, { " records 4 dropped 0 grid ", 1 },
+            { " records 8 dropped 0 grid ", 1 },
+            { " records 12 dropped 0 grid ", 1 }, { "\nend 3\n", 1 } } },
         /* 101 and 27 records, then no room: a complete run has dropped nothing */
         { trace_pairs, ",trace_bytes=4K,trace_blocks=1", 1, 1, { 50, 13, 40 },
-          { { " records 100 dropped 0\n", 1 }, { " records 26 dropped 0\n", 1 },
+          { { " records 100 dropped 0 grid ", 1 }, { " records 26 dropped 0 grid ", 1 },
             { " records 0 dropped 80\nend 3\n", 1 } } },
     };
 

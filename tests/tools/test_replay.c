@@ -77,6 +77,40 @@ UNIT_TEST_WITH(test_waits_and_releases, make_path, remove_path)
     trace_file_free(&trace);
 }
 
+/* Version 3: registers, the grid, other shared memory, times; global memory has no time. */
+static const char *const timed_text =
+    "shpool-trace 3\nallocator bitmap\nblock_threads 64\nthreads_per_pool 64\npools 1\n"
+    "pool_bytes 1024\nlargest 900\nalignment 16\ncheck 0\nspill 1\nregisters 40\n"
+    "block 0 launch 1 records 5 dropped 0 grid 7 own 512\n"
+    "w 0+31 - 300 0 16 0 @0\n"
+    "w 0+31 0x0 300 304 16 0 @250\n"
+    "m 1 g0x700000 900 912 16 0\n"
+    "k 2 32 @260\n"
+    "f 0+31 0x0 0 0 @3000000000\n"
+    "end 1\n";
+
+UNIT_TEST_WITH(test_times_are_those_of_the_records, make_path, remove_path)
+{
+    static const unsigned long long cycles[] = { 0, 250, 250, 3000000000 };
+    trace_trial *t = *state;
+    trace_file trace;
+    const trace_life *life;
+
+    read_text(t->path, timed_text, &trace);
+    life = &trace.lives[0];
+    assert_int_equal(trace.registers, 40);
+    assert_int_equal(life->grid, 7);
+    assert_int_equal(life->own, 512);
+    assert_int_equal(life->waits, 1);
+    assert_int_equal(life->waiting, 2);
+    assert_int_equal(life->timed, 1);
+    assert_int_equal(life->count, 4);
+    for (uint32_t i = 0; i < life->count; i++) {
+        assert_int_equal(life->ops[i].cycles, cycles[i]);
+    }
+    trace_file_free(&trace);
+}
+
 UNIT_TEST_WITH(test_damaged_files_are_refused, make_path, remove_path)
 {
     static const struct {
@@ -84,7 +118,14 @@ UNIT_TEST_WITH(test_damaged_files_are_refused, make_path, remove_path)
         const char *to; /* NULL: the file ends there */
         const char *why;
     } cases[] = {
-        { "shpool-trace 1", "shpool-trace 3", "version 3" },
+        { "registers 40", "registers 4000", "up to 1024" },
+        { "registers 40\n", "", "\"registers NUMBER\"" },
+        { " grid 7", " size 7", "\"block B launch" },
+        { " own 512", "", "\"block ...\"" },
+        { "@250", "250", "a record" },
+        { "@250", "@-1", "\"-1\"" },
+        { "@250", "@999999999999999", "999999999999999" },
+        { "shpool-trace 1", "shpool-trace 4", "version 4" },
         { "shpool-trace 1", "shpool-trace 0", "version 0" },
         { "shpool-trace 1", "#!/bin/sh", "is not a trace of shpool" },
         { "shpool-trace 1", NULL, "is empty" },
@@ -114,13 +155,14 @@ UNIT_TEST_WITH(test_damaged_files_are_refused, make_path, remove_path)
     trace_trial *t = *state;
 
     for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
-        const char *at = strstr(handed_text, cases[i].from);
+        const char *whole = (strstr(timed_text, cases[i].from) != NULL) ? timed_text : handed_text;
+        const char *at = strstr(whole, cases[i].from);
         char text[2048];
         char why[512];
         trace_file trace;
 
         assert_non_null(at);
-        (void)snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - handed_text), handed_text,
+        (void)snprintf(text, sizeof(text), "%.*s%s%s", (int)(at - whole), whole,
                        (cases[i].to != NULL) ? cases[i].to : "",
                        (cases[i].to != NULL) ? at + strlen(cases[i].from) : "");
         put_text(t->path, text, strlen(text));

@@ -162,6 +162,11 @@ UNIT_TEST(test_map)
     sweep_writes(bench_map, "--svg map.svg trace", "map.svg");
 }
 
+UNIT_TEST(test_advise)
+{
+    sweep_allocations(bench_advise, "--allocator bitmap trace", NULL);
+}
+
 UNIT_TEST(test_replay)
 {
     sweep_allocations(bench_replay, "--device cpu --allocator bitmap trace", NULL);

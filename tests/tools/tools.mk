@@ -6,7 +6,8 @@ shpool_test_scripts += tests/tools/bench.sh tests/tools/devices.sh tests/tools/f
 	tests/tools/info.sh tests/tools/output.sh tests/tools/plot.sh \
 	tests/tools/tools.sh tests/tools/trace.sh
 if HAVE_CMOCKA
-shpool_cmocka_tests += tests/tools/test_bench_gpu tests/tools/test_bench_memory \
+shpool_cmocka_tests += tests/tools/test_advise \
+	tests/tools/test_bench_gpu tests/tools/test_bench_memory \
 	tests/tools/test_memory_log tests/tools/test_replay tests/tools/test_replay_groups \
 	tests/tools/test_tool_faults
 # Fuzz targets; tests/build/fuzz.sh has the same lists.
@@ -52,6 +53,9 @@ tests_tools_test_bench_memory_CFLAGS = $(AM_CFLAGS)
 tests_tools_test_memory_log_SOURCES = tests/tools/test_memory_log.c tools/bench/memory/replay.c \
 	tools/bench/places.c $(shpool_tool_sources)
 tests_tools_test_memory_log_CFLAGS  = $(AM_CFLAGS)
+tests_tools_test_advise_SOURCES = tests/tools/test_advise.c $(shpool_trace_sources) \
+	tools/bench/places.c $(shpool_tool_sources)
+tests_tools_test_advise_CFLAGS = $(AM_CFLAGS)
 tests_tools_test_replay_SOURCES   = tests/tools/test_replay.c $(shpool_trace_sources) \
 	tools/bench/places.c $(shpool_tool_sources)
 tests_tools_test_replay_groups_SOURCES = tests/tools/test_replay_groups.c $(shpool_trace_sources) \
@@ -72,6 +76,7 @@ tests_tools_test_tool_faults_SOURCES = \
 	tools/bench/python.c \
 	tools/bench/record.c \
 	tools/bench/results.c \
+	tools/bench/trace/advise.c \
 	tools/bench/trace/map.c \
 	tools/bench/trace/replay.c \
 	tools/bench/trace/replay_table.c \

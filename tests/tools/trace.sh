@@ -24,7 +24,7 @@ record() # SPEC
 }
 
 record bitmap:trace=t,trace_blocks=1
-expect 0 '^shpool-trace 2$' cat t
+expect 0 '^shpool-trace 3$' cat t
 expect 0 'fewest bytes, speed not measured: SHPOOL_ALLOCATOR=[a-z_]*:total_bytes=[0-9]' \
     "$bench" replay --device cpu t
 cp "$work/out" ranking
@@ -69,12 +69,13 @@ expect 2 'map: --svg FILE is missing' "$bench" map t
 for files in '' 't t'; do
     count=$(echo $files | wc -w)
     expect 2 "replay: exactly one trace file is needed, got $count$" "$bench" replay $files
+    expect 2 "advise: exactly one trace file is needed, got $count$" "$bench" advise $files
     expect 2 "map: exactly one trace file is needed, got $count$" "$bench" map $files --svg m.svg
 done
 expect 2 'ends in .svg is needed' "$bench" map t --svg t
 ln -s t t.svg
 expect 2 'this is the trace t itself' "$bench" map t --svg t.svg
-expect 0 '^shpool-trace 2$' cat t
+expect 0 '^shpool-trace 3$' cat t
 
 # several geometries, a pool that cannot be, a trace from a pipe
 expect 0 '' "$bench" replay --device cpu --allocator freelist --threads-per-pool 8,16 t
@@ -91,6 +92,26 @@ expect 0 'lanes 8-15 of warp 0 frees or resizes what warp 0 has' "$bench" replay
     --allocator thread_bitmap groups
 expect 0 '' "$bench" map groups --svg groups.svg
 expect 0 '"the block",0,64,1,1024,' cat groups.svg
+
+# advice: the choice serves the recording, others are in JSON
+expect 0 '^SHPOOL_ALLOCATOR=[a-z_]*:total_bytes=[0-9]' "$bench" advise t
+cp "$work/out" advice
+expect 0 'registers are not known' cat advice
+expect 0 'no times: recorded on the executor' cat advice
+expect 0 'requests do not wait' cat advice
+spec=$(sed -n 's/^SHPOOL_ALLOCATOR=//p' advice)
+bytes=$(echo "$spec" | sed 's/.*total_bytes=\([0-9]*\).*/\1/')
+share=$(awk '$1 == 1 { print $3; exit }' advice)
+expect 0 "^ *1 ${spec%%:*}  *$share  *[0-9]*  *0 " "$bench" replay --device cpu \
+    --allocator "${spec%%:*}" --threads-per-pool "$share" --bytes "$bytes" t
+expect 0 '' sh -c "awk '\$1 ~ /^[0-9]+\$/ { if (n++ && \$10 < last - 0.02) exit 1; last = \$10 }
+    END { exit n < 5 }' advice"
+expect 0 '^ *1 bitmap ' "$bench" advise --allocator bitmap --registers 255 t
+cp "$work/out" advice
+expect 0 '^# 255 registers: at most 4 blocks' cat advice
+expect 0 '"kind": "shpool-bench advise"' "$bench" advise --json t
+cp "$work/out" advice
+expect 0 '"payload_bytes": [0-9]' cat advice
 
 # drops are reported, immediately and later
 record bitmap:trace=drops,trace_bytes=4K,trace_blocks=1
@@ -111,17 +132,32 @@ record bitmap:trace=whole
 head -c 20000 whole >half
 : >empty
 expect 1 'half, .*cut off' "$bench" replay half
+expect 1 'half, .*cut off' "$bench" advise half
+expect 1 'empty: is empty' "$bench" advise empty
+expect 1 ': is a directory' "$bench" advise .
 expect 1 'empty: is empty' "$bench" map empty --svg none.svg
 expect 1 ': is a directory' "$bench" replay .
 echo '#!/bin/sh' >script
 echo 'exit 0' >>script
 expect 1 'not a trace of shpool' "$bench" replay script
+expect 1 'not a trace of shpool' "$bench" advise script
+sed -e 's/^\(block .* records \).*/\11 dropped 0/' -e '/^block /q' t >large
+echo 'm 0 - 4000000000 0 16 0' >>large
+echo 'end 1' >>large
+expect 1 'no pool of sm_90 serves these requests' "$bench" advise large
+sed -e 's/^\(block .* records \).*/\10 dropped 9/' -e '/^block /q' t >nothing
+echo 'end 1' >>nothing
+expect 1 'no pool of sm_90 serves' "$bench" advise nothing
+rm nothing
 expect 1 'No such file' "$bench" replay nothing
 expect 1 'did you mean "bitmap"' "$bench" replay --device cpu --allocator bitmop t
 expect 1 'unknown key "check1".* "check"' "$bench" replay --device cpu --allocator bitmap:check1=1 t
 cp "$work/out" messages
 expect 1 '' grep '^#' messages
 expect 2 'known ones' "$bench" replay --arch sm_1 t
+expect 2 'known ones' "$bench" advise --arch sm_1 t
+expect 2 'did you mean "bitmap"' "$bench" advise --allocator bitmop t
+expect 0 '^usage' "$bench" advise --help
 expect 0 '^usage' "$bench" replay --help
 expect 0 '^usage' "$bench" map --help
 exit $failed

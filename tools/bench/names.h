@@ -22,6 +22,7 @@ extern "C" {
     X(loadstore, "copies between global and shared memory, on a GPU") \
     X(map, "a picture of a pool over time, from a trace") \
     X(memory, "allocators of device memory, on a GPU") \
+    X(advise, "which pool suits a recorded kernel: bytes, allocator, blocks on an SM") \
     X(replay, "which allocator suits a recorded kernel, and how many bytes")
 
 #define BENCH_DECLARE(_name, _summary) int bench_##_name(int argc, char **argv);

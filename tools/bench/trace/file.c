@@ -13,9 +13,9 @@
 #include "file.h"
 #include "life.h"
 
-#define FORMAT     2u /* the newest; 1 has no groups */
+#define FORMAT     3u /* the newest; 2 has no times, 1 no groups */
 #define LEAST_LINE 6 /* bytes of a record's line: "k 0 0\n" */
-#define MOST_WORDS 8u
+#define MOST_WORDS 12u
 #define MOST_LIVES (1u << 20)
 
 typedef struct reader {
@@ -150,14 +150,16 @@ static int read_head(reader *r)
         { "alignment", SHPOOL_MAX_ALIGNMENT, &t->alignment },
         { "check", 1, &t->check },
         { "spill", 1, &t->spill },
+        { "registers", 1024, &t->registers }, /* since version 3 */
     };
+    const size_t count = sizeof(keys) / sizeof(keys[0]) - (r->version < 3);
 
     if (!next_line(r) || !is_line(r, "allocator", 2) ||
         (strlen(r->word[1]) >= sizeof(t->allocator))) {
         return fail(r, "\"allocator NAME\" is missing here");
     }
     shpool_escape(t->allocator, sizeof(t->allocator), r->word[1], strlen(r->word[1]));
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+    for (size_t i = 0; i < count; i++) {
         if (!next_line(r) || !is_line(r, keys[i].key, 2)) {
             return fail(r, "\"%s NUMBER\" is missing here", keys[i].key);
         }
@@ -217,14 +219,32 @@ static int read_thread(reader *r, trace_record *record)
                                                 warp);
 }
 
+/* The last word as the time, which is optional: "@1234". */
+static int read_time(reader *r, trace_record *record)
+{
+    const uint32_t last = r->words - 1;
+
+    if ((r->version < 3) || (r->words < 2) || (r->words > MOST_WORDS) ||
+        (r->word[last][0] != '@')) {
+        return 0;
+    }
+    r->word[last]++;
+    r->words--;
+    record->timed = 1;
+    return number(r, last, TRACE_MOST_CYCLES, &record->cycles);
+}
+
 static int read_record(reader *r, trace_builder *b)
 {
     static const char letters[] = "mwfrkl";
     static const uint32_t words[] = { 7, 7, 5, 5, 3, 3 };
     trace_record record = { .letter = (r->words != 0) ? r->word[0][0] : '\0' };
     const char *at = (record.letter != '\0') ? strchr(letters, record.letter) : NULL;
-    int bad = 0;
+    int bad = read_time(r, &record);
 
+    if (bad) {
+        return -1;
+    }
     if ((at == NULL) || (r->word[0][1] != '\0') || (r->words != words[at - letters])) {
         return fail(r, "a record is missing here (m, w, f, r, k or l and its numbers)");
     }
@@ -266,7 +286,7 @@ static int read_record(reader *r, trace_builder *b)
     }
 }
 
-/* "block B launch L records N dropped D", and the N records. */
+/* "block B launch L records N dropped D", if the block ended "grid G own S", and the N records. */
 static int read_life(reader *r)
 {
     trace_file *t = r->trace;
@@ -279,7 +299,11 @@ static int read_life(reader *r)
     if ((strcmp(r->word[2], "launch") != 0) || (strcmp(r->word[4], "records") != 0) ||
         (strcmp(r->word[6], "dropped") != 0) || number32(r, 1, ~0u, &life.block) ||
         number32(r, 3, ~0u, &life.launch) || number32(r, 5, TRACE_MOST_OPS, &records) ||
-        number32(r, 7, ~0u, &life.dropped)) {
+        number32(r, 7, ~0u, &life.dropped) ||
+        ((r->words != 8) && ((strcmp(r->word[8], "grid") != 0) ||
+                             (strcmp(r->word[10], "own") != 0) ||
+                             number32(r, 9, ~0u, &life.grid) ||
+                             number32(r, 11, SHPOOL_MAX_REQUEST, &life.own)))) {
         return fail(r, "\"block B launch L records N dropped D\" is missing here");
     }
     if ((r->bytes >= 0) && ((off_t)records > r->bytes / LEAST_LINE)) { /* before memory for them */
@@ -311,7 +335,8 @@ static int read_lives(reader *r)
         if (!next_line(r)) {
             return fail(r, "the line \"end N\" is missing: the file was cut off");
         }
-        if ((r->words == 8) && (strcmp(r->word[0], "block") == 0)) {
+        if (((r->words == 8) || ((r->words == 12) && (r->version > 2))) &&
+            (strcmp(r->word[0], "block") == 0)) {
             if (read_life(r) != 0) {
                 return -1;
             }

@@ -10,6 +10,7 @@
 
 #define TRACE_NONE 0xffffffffu
 #define TRACE_WARP 32u /* threads */
+#define TRACE_MOST_CYCLES (1ull << 48)
 
 typedef enum trace_kind {
     TRACE_SKIP, /* an attempt of shpool_malloc_wait that another one followed */
@@ -30,6 +31,7 @@ typedef struct trace_op {
     uint32_t end;       /* malloc: index of its free, or the life's count; TRACE_NONE: it failed */
     uint32_t global;    /* place is an address of global memory: it was spilled */
     unsigned long long place; /* malloc: bytes after the start of the block's first pool */
+    unsigned long long cycles; /* after the life's first one; 0 if it is not timed */
 } trace_op;
 
 /* One life of a block's pools: from shpool_init() to shpool_fini(). */
@@ -39,6 +41,10 @@ typedef struct trace_life {
     uint32_t dropped;  /* records after the last one, for which there was no room */
     uint32_t refused;  /* frees that changed nothing: they are left out */
     uint32_t waits;    /* attempts that were repeated: likewise */
+    uint32_t grid;     /* blocks; 0: not known */
+    uint32_t own;      /* shared memory of the block besides the pool's, bytes */
+    uint32_t waiting;  /* attempts of requests that may wait */
+    uint32_t timed;    /* operations have times */
     uint32_t count;    /* of operations */
     trace_op *ops;
     uint32_t room;     /* of ops */
@@ -54,6 +60,7 @@ typedef struct trace_file {
     uint32_t alignment;
     uint32_t check;
     uint32_t spill;
+    uint32_t registers; /* of a thread; 0: not known */
     uint32_t count;    /* of lives */
     trace_life *lives;
 } trace_file;

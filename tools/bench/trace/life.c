@@ -64,6 +64,7 @@ static trace_op *append(trace_builder *b, trace_kind kind, const trace_record *r
                         uint32_t object)
 {
     trace_life *life = b->life;
+    const unsigned long long before = (life->count != 0) ? life->ops[life->count - 1].cycles : 0;
 
     if (life->count == life->room) { /* a recorded release becomes several operations */
         trace_op *more = (life->room < TRACE_MOST_OPS)
@@ -76,7 +77,9 @@ static trace_op *append(trace_builder *b, trace_kind kind, const trace_record *r
         life->room *= 2;
     }
     life->ops[life->count] = (trace_op){ .kind = kind, .thread = record->thread,
-                                         .members = record->members, .object = object };
+                                         .members = record->members, .object = object,
+                                         .cycles = record->timed ? record->cycles : before };
+    life->timed |= record->timed;
     return &life->ops[life->count++];
 }
 
@@ -102,7 +105,8 @@ static trace_added add_malloc(trace_builder *b, const trace_record *record)
         life->ops[before].kind = TRACE_SKIP;
         life->waits++;
     }
-    b->waiting[record->thread] = (record->letter == 'w') ? index : TRACE_NONE;
+    b->waiting[record->thread] = ((record->letter == 'w') && record->nowhere) ? index : TRACE_NONE;
+    life->waiting += record->letter == 'w';
     if (record->nowhere) {
         op->end = TRACE_NONE;
     } else {

@@ -21,7 +21,9 @@ typedef struct trace_record {
     uint32_t reason;
     uint32_t global;
     uint32_t nowhere;
+    uint32_t timed;
     unsigned long long place; /* or the mark */
+    unsigned long long cycles;
 } trace_record;
 
 typedef enum trace_added { TRACE_ADDED, TRACE_UNKNOWN, TRACE_NO_MEMORY } trace_added;

@@ -50,6 +50,8 @@ typedef struct replay_script {
      * from begin[t] to begin[t + 1], with t = block * block_threads + thread */
     uint32_t *steps;
     uint32_t *begin;
+    uint32_t *spent; /* if not NULL, replay_cpu() stores how often each operation's first thread
+                        accessed shared memory */
 } replay_script;
 
 /** Results of a replay, over all blocks. */

@@ -56,6 +56,7 @@ shpool_status replay_cpu(const replay_script *script, const replay_shape *shape,
     }
     j.args = (replay_args){ .block = script->block, .ops = script->ops, .steps = script->steps,
                             .begin = script->begin, .tally = tally_p, .failed = &failed,
+                            .spent = script->spent,
                             .box = j.pool.shared_bytes, .ordered = 1, .stop = stop != 0 };
     j.args.got = calloc(script->count + 1u, sizeof(*j.args.got));
     j.args.pending = malloc((script->count + 1u) * sizeof(*j.args.pending));

@@ -17,6 +17,7 @@ typedef struct replay_args {
     uint32_t           *pending; /* of each: 1 until its pointer is there */
     replay_tally       *tally;
     uint32_t           *failed;  /* 1 once something has failed */
+    uint32_t           *spent;   /* of each operation: replay_clock()'s difference; may be NULL */
     uint32_t            box;     /* recorded order: a word for each thread, in shared memory */
     uint32_t            ordered;
     uint32_t            stop;    /* once something failed, nothing more is done */
@@ -40,6 +41,16 @@ SIMT_FN void *replay_take(const replay_args *args, uint32_t op)
     ptr = args->got[op];
     args->got[op] = NULL;
     return ptr;
+}
+
+/* Cycles; on the executor, which has none, accesses to shared memory by the thread. */
+SIMT_FN uint32_t replay_clock(void)
+{
+#if defined(__CUDACC__)
+    return simt_clock();
+#else
+    return 0u - simt_self->countdown; /* without a switch period it only counts down */
+#endif
 }
 
 /* Whether a call is a group's. */
@@ -96,25 +107,25 @@ SIMT_FN void replay_call(shpool_heap heap, const replay_op *op, uint32_t kind, v
 {
     const uint32_t one   = replay_leads(op); /* the leader counts */
     void          *ptr   = *ptr_p;
-    uint32_t       start = simt_clock();
+    uint32_t       start = replay_clock();
 
     if (kind == (uint32_t)REPLAY_FREE) {
         uint32_t reason = replay_free(heap, op, ptr);
 
-        tally->cycles += one * (simt_clock() - start);
+        tally->cycles += one * (replay_clock() - start);
         tally->frees += one;
         tally->refused += one & (reason != SHPOOL_FREE_OK);
         ptr = NULL;
     } else if (kind == (uint32_t)REPLAY_RESIZE) {
         void *moved = replay_realloc(heap, op, ptr);
 
-        tally->cycles += one * (simt_clock() - start);
+        tally->cycles += one * (replay_clock() - start);
         tally->resizes += one;
         tally->failures += one & (moved == NULL);
         ptr = (moved != NULL) ? moved : ptr;
     } else {
         ptr = replay_malloc(heap, op);
-        tally->cycles += one * (simt_clock() - start);
+        tally->cycles += one * (replay_clock() - start);
         tally->mallocs += one;
         tally->bytes += one * op->bytes;
         tally->failures += one & (ptr == NULL);
@@ -138,6 +149,7 @@ SIMT_FN void replay_do(shpool_heap heap, const replay_args *args, const replay_b
     const uint32_t   kind = op->what & 0xffu;
     const int        asks = (kind == (uint32_t)REPLAY_MALLOC) || (kind == (uint32_t)REPLAY_TRY);
     void            *ptr  = asks ? NULL : replay_ptr(args, block, op);
+    const unsigned long long spent = tally->cycles;
 
     if (replay_is_group(op)) {
         simt_warp_sync(op->lanes); /* cycles are those of the call, not of waiting for lanes */
@@ -146,6 +158,9 @@ SIMT_FN void replay_do(shpool_heap heap, const replay_args *args, const replay_b
         replay_call(heap, op, kind, &ptr, tally);
     }
     if (replay_leads(op)) {
+        if (args->spent != NULL) {
+            args->spent[i] = (uint32_t)(tally->cycles - spent);
+        }
         replay_give(args, i, ptr);
     }
 }

@@ -4,12 +4,15 @@ shpool_trace_sources = \
 	tools/bench/trace/file.h \
 	tools/bench/trace/life.c \
 	tools/bench/trace/life.h \
+	tools/bench/trace/model.c \
+	tools/bench/trace/model.h \
 	tools/bench/trace/replay.h \
 	tools/bench/trace/replay_cpu.c \
 	tools/bench/trace/replay_kernel.h \
 	tools/bench/trace/replay_script.c
 shpool_bench_SOURCES += \
 	$(shpool_trace_sources) \
+	tools/bench/trace/advise.c \
 	tools/bench/trace/map.c \
 	tools/bench/trace/replay.c \
 	tools/bench/trace/replay_table.c \

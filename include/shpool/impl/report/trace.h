@@ -25,12 +25,13 @@ typedef struct shpool_trace_head {
 enum {
     SHPOOL_TRACE_NOTHING = 0, /* reserved but not used */
     SHPOOL_TRACE_MALLOC  = 1, /* address 0: it failed */
-    SHPOOL_TRACE_WAIT    = 2, /* a failed attempt of a waiting request */
+    SHPOOL_TRACE_WAIT    = 2, /* an attempt of a waiting request; address 0: it failed */
     SHPOOL_TRACE_FREE    = 3,
     SHPOOL_TRACE_RESIZE  = 4, /* in place */
     SHPOOL_TRACE_MARK    = 5, /* address: the result of shpool_mark() */
     SHPOOL_TRACE_RELEASE = 6, /* address: the argument of shpool_release() */
-    SHPOOL_TRACE_FINI    = 7, /* the block's pools ended */
+    SHPOOL_TRACE_FINI    = 7, /* the block's pools ended; bytes: shared memory of the block, usable:
+                                 blocks of the grid */
 
     SHPOOL_TRACE_REASON_SHIFT = 8,  /* bits 8..15: shpool_free_result */
     SHPOOL_TRACE_ALIGN_SHIFT  = 16, /* bits 16..23: log2 of the requested alignment */
@@ -47,7 +48,8 @@ typedef struct shpool_trace_record {
     uint32_t thread; /* calling thread: SHPOOL_TRACE_RANK, and above it the group's other members */
     uint32_t bytes;  /* requested bytes, clamped to 32 bits */
     uint32_t usable;
-    unsigned long long address; /* from the region's first byte on, so never 0 */
+    unsigned long long address; /* from the region's first byte on, so never 0; unless it is global,
+                                   bits 32..63 are simt_clock() */
     uint32_t site;
     uint32_t launch; /* distinguishes the kernel's launches */
 } shpool_trace_record;
@@ -117,7 +119,8 @@ SIMT_FN void shpool_trace_fill(shpool_trace_record *record, uint32_t what, uint3
         record->what    = what;
         record->bytes   = bytes;
         record->usable  = usable;
-        record->address = address;
+        record->address = ((what & (uint32_t)SHPOOL_TRACE_GLOBAL) != 0)
+                              ? address : address | (unsigned long long)simt_clock() << 32;
         record->site    = site;
     }
 }
@@ -168,7 +171,7 @@ SIMT_FN void shpool_trace_malloc(shpool_view view, uint32_t bytes, uint32_t alig
         return;
     }
     if (site >= SHPOOL_SITE_TRY) { /* it waits */
-        what = (user == 0) ? (uint32_t)SHPOOL_TRACE_WAIT : what;
+        what = (uint32_t)SHPOOL_TRACE_WAIT;
         site = 0;
     }
     what |= (31u - simt_clz(alignment)) << SHPOOL_TRACE_ALIGN_SHIFT;
@@ -233,7 +236,8 @@ SIMT_FN void shpool_trace_fini(shpool_view view)
         head   = (shpool_trace_head *)(void *)buffer;
         if ((block < head->blocks) &&
             (simt_global_add32(shpool_trace_cursor(buffer, block), 0) < head->records)) {
-            shpool_trace_put(view, (uint32_t)SHPOOL_TRACE_FINI, 0, 0, 0, 0);
+            shpool_trace_put(view, (uint32_t)SHPOOL_TRACE_FINI, simt_shared_bytes(),
+                             simt_grid_blocks(), 0, 0);
         }
     }
 }

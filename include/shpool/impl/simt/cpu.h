@@ -126,6 +126,7 @@ SIMT_FN void *simt_from_window(uint32_t w, simt_addr a)
 }
 SIMT_FN simt_addr simt_dynamic_base(void) { return simt_self->dynamic_base; }
 SIMT_FN uint32_t simt_dynamic_bytes(void) { return simt_self->dynamic_bytes; }
+SIMT_FN uint32_t simt_shared_bytes(void) { return simt_self->dynamic_bytes; }
 SIMT_FN simt_addr simt_shared_end(uint32_t system_bytes)
 {
     (void)system_bytes;

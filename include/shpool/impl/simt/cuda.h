@@ -134,16 +134,21 @@ SIMT_FN uint32_t simt_dynamic_bytes(void)
     return bytes;
 }
 
-/* Code for sm_75 may run on a GPU that reserves some shared memory, but cannot query how much. */
-SIMT_FN simt_addr simt_shared_end(uint32_t system_bytes)
+SIMT_FN uint32_t simt_shared_bytes(void)
 {
     uint32_t bytes;
 
+    asm("mov.u32 %0, %%total_smem_size;" : "=r"(bytes));
+    return bytes;
+}
+
+/* Code for sm_75 may run on a GPU that reserves some shared memory, but cannot query how much. */
+SIMT_FN simt_addr simt_shared_end(uint32_t system_bytes)
+{
 #if defined(__CUDA_ARCH__) && (__CUDA_ARCH__ >= 800)
     asm("mov.u32 %0, %%reserved_smem_offset_cap;" : "=r"(system_bytes));
 #endif
-    asm("mov.u32 %0, %%total_smem_size;" : "=r"(bytes));
-    return system_bytes + bytes;
+    return system_bytes + simt_shared_bytes();
 }
 
 /* ---- plain accesses ---- */
