@@ -2,9 +2,10 @@
 /* Which allocation or array an address belongs to.
  *
  * Global memory is one range of addresses, cut into allocations that are never used again: an
- * access after the free is found however late it comes.  Each has a gap behind it.  Shared arrays
- * and device variables are in two sections of the program, with gaps that shpool-check has put
- * between them; their names and sizes are read from the program's own symbol table. */
+ * access after the free is found however late it comes.  Each has a gap before it and one after it.
+ * Shared arrays and device variables are in two sections of the program, with gaps that
+ * shpool-check has put around them; their names and sizes are read from the program's own symbol
+ * table.  A record never moves: threads may keep its address while others allocate. */
 #define _GNU_SOURCE
 #include <elf.h>
 #include <fcntl.h>
@@ -17,11 +18,15 @@
 
 #include "check.h"
 
-#define UNIT        256u        /* of global memory, and the least gap: CUDA's alignment */
-#define FINE        16u         /* of shared memory and device variables */
+#define PAGE        4096u
+#define UNIT        CHECK_UNIT
+#define FINE        CHECK_FINE
 #define RANGE_MOST  (1ull << 38)
 #define RANGE_LEAST (1ull << 26)
 #define DYNAMIC_BYTES (256u * 1024u)
+#define STATIC_MOST   (48u * 1024u) /* shared arrays of one function: ptxas refuses more */
+#define SYMBOLS_MOST  65536u
+#define HUGE_BYTES    (4u << 20)
 
 /* The linker names the ends of sections.  Dynamic memory is the last one of shared memory, because
  * this library is linked after the program. */
@@ -35,13 +40,8 @@ unsigned char shpool_check_dynamic[DYNAMIC_BYTES]
 
 extern char *__cxa_demangle(const char *name, char *out, size_t *length, int *status);
 
-/* Addresses, and for each unit the record that it belongs to + 1. */
-typedef struct range {
-    unsigned char *start;
-    size_t         bytes;
-    size_t         unit;
-    uint32_t      *owner;
-} range;
+typedef check_range range;
+check_ranges check_map;
 
 static struct {
     range         global;
@@ -51,36 +51,37 @@ static struct {
     size_t        live;
     check_record *record;
     uint32_t      count;
-    uint32_t      room;
     uint32_t      dynamic; /* record of dynamic shared memory */
-    uint32_t      first;   /* record of the first allocation */
 } memory;
 
 /* ---- records ---- */
-
-static uint32_t record_new(range *in, void *base, size_t bytes, size_t span)
-{
-    size_t first = (size_t)((unsigned char *)base - in->start) / in->unit;
-
-    if (memory.count == memory.room) {
-        memory.room   = (memory.room == 0) ? 1024u : 2u * memory.room;
-        memory.record = check_memory(realloc(memory.record,
-                                             memory.room * sizeof(*memory.record)));
-    }
-    memory.record[memory.count] = (check_record){ .base = base, .bytes = bytes };
-    memory.count++;
-    for (size_t i = 0; i < (span + in->unit - 1u) / in->unit; i++) {
-        in->owner[first + i] = memory.count;
-    }
-    return memory.count - 1u;
-}
 
 static void *map(size_t bytes)
 {
     void *start = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-    return (start == MAP_FAILED) ? NULL : start;
+    if (start == MAP_FAILED) {
+        return NULL;
+    }
+    if (bytes >= HUGE_BYTES) {
+        (void)madvise(start, bytes, MADV_HUGEPAGE); /* most of the time were page faults */
+    }
+    return start;
+}
+
+/* `gap`: bytes before and after it that are its own, too. */
+static uint32_t record_new(range *in, void *base, size_t bytes, size_t gap)
+{
+    size_t first = (size_t)((unsigned char *)base - gap - in->start) / in->unit;
+    size_t end   = (size_t)((unsigned char *)base + bytes + gap - in->start + in->unit - 1u)
+                   / in->unit;
+
+    memory.record[memory.count++] = (check_record){ .base = base, .bytes = bytes };
+    for (size_t i = first; i < end; i++) {
+        in->owner[i] = memory.count;
+    }
+    return memory.count - 1u;
 }
 
 static void range_open(range *in, unsigned char *start, size_t bytes, size_t unit)
@@ -93,6 +94,27 @@ static void range_open(range *in, unsigned char *start, size_t bytes, size_t uni
 
 /* ---- the program's symbols ---- */
 
+/* What shared arrays of the same function have together, when this one is added. */
+static void add_to_function(const check_record *record)
+{
+    const char *end   = strrchr(record->name, ':');
+    size_t      bytes = record->bytes;
+
+    for (const check_record *i = memory.record; (end != NULL) && (i < record); i++) {
+        if (i->shared && (strcmp(i->name, record->name) == 0)) {
+            return; /* of another file's function with that name */
+        }
+        if (i->shared && (strncmp(i->name, record->name, (size_t)(end - record->name)) == 0)) {
+            bytes += i->bytes;
+        }
+    }
+    if ((end != NULL) && (bytes > STATIC_MOST) && (bytes - record->bytes <= STATIC_MOST)) {
+        check_end(check_begin(CHECK_ERROR, "launch", "%.*s has %zu bytes of static shared memory: "
+                              "nvcc takes at most 48 KiB; more must be dynamic",
+                              (int)(end - record->name - 1), record->name, bytes));
+    }
+}
+
 static void add_symbol(range *in, const char *name, unsigned char *at, size_t bytes, int is_shared)
 {
     check_record *record;
@@ -102,10 +124,14 @@ static void add_symbol(range *in, const char *name, unsigned char *at, size_t by
         (at == shpool_check_dynamic)) {
         return;
     }
-    record         = &memory.record[record_new(in, at, bytes, bytes + FINE)];
-    plain          = __cxa_demangle(name, NULL, NULL, NULL);
+    record = &memory.record[record_new(in, at, bytes, 0)];
+    /* "f", the name of a C variable, would be demangled to "float" */
+    plain          = (strncmp(name, "_Z", 2) == 0) ? __cxa_demangle(name, NULL, NULL, NULL) : NULL;
     record->name   = (plain != NULL) ? plain : strdup(name);
     record->shared = (uint8_t)is_shared;
+    if (is_shared) {
+        add_to_function(record);
+    }
 }
 
 static void read_symbols(const unsigned char *elf)
@@ -142,6 +168,23 @@ static void read_symbols(const unsigned char *elf)
     }
 }
 
+/* Each half of a gap belongs to the array next to it. */
+static void fill_gaps(range *in)
+{
+    size_t units = in->bytes / in->unit;
+
+    for (size_t i = 0, end = 0; i < units; i = end + (end == i)) {
+        uint32_t before = (i > 0) ? in->owner[i - 1u] : 0u;
+
+        for (end = i; (end < units) && (in->owner[end] == 0); end++) {
+        }
+        for (size_t j = i; j < end; j++) {
+            in->owner[j] = (((j - i >= (end - i) / 2u) || (before == 0)) && (end < units))
+                               ? in->owner[end] : before;
+        }
+    }
+}
+
 static void open_statics(void)
 {
     int         file = open("/proc/self/exe", O_RDONLY);
@@ -154,9 +197,10 @@ static void open_statics(void)
         range_open(&memory.device, __start_shpool_device,
                    (size_t)(__stop_shpool_device - __start_shpool_device), FINE);
     }
-    memory.dynamic = record_new(&memory.shared, shpool_check_dynamic, 0, DYNAMIC_BYTES);
+    memory.dynamic = record_new(&memory.shared, shpool_check_dynamic, DYNAMIC_BYTES, 0);
     memory.record[memory.dynamic].name   = "dynamic shared memory";
     memory.record[memory.dynamic].shared = 1;
+    memory.record[memory.dynamic].bytes  = 0;
     if ((file >= 0) && (fstat(file, &facts) == 0)) {
         elf = mmap(NULL, (size_t)facts.st_size, PROT_READ, MAP_PRIVATE, file, 0);
         if (elf != MAP_FAILED) {
@@ -167,26 +211,49 @@ static void open_statics(void)
     if (file >= 0) {
         close(file);
     }
+    fill_gaps(&memory.shared);
+    fill_gaps(&memory.device);
+}
+
+static void unmap(void *start, size_t bytes)
+{
+    if (start != NULL) {
+        munmap(start, bytes);
+    }
+}
+
+static int open_global(size_t bytes)
+{
+    size_t         table = (bytes / (2u * UNIT) + SYMBOLS_MOST) * sizeof(*memory.record);
+    unsigned char *start = map(bytes);
+
+    memory.record = map(table);
+    range_open(&memory.global, start, bytes, UNIT);
+    if ((start != NULL) && (memory.record != NULL) && (memory.global.owner != NULL)) {
+        return 1;
+    }
+    unmap(start, bytes);
+    unmap(memory.record, table);
+    unmap(memory.global.owner, (bytes / UNIT + 1u) * sizeof(uint32_t));
+    return 0;
 }
 
 static void open_memory(void)
 {
+    size_t bytes = RANGE_MOST;
+
     if (memory.shared.owner != NULL) {
         return;
     }
-    for (size_t bytes = RANGE_MOST; (memory.global.start == NULL) && (bytes >= RANGE_LEAST);
-         bytes /= 2u) { /* less, where the process has a limit */
-        unsigned char *start = map(bytes);
-
-        if (start != NULL) {
-            range_open(&memory.global, start, bytes, UNIT);
-            if (memory.global.owner == NULL) {
-                munmap(start, bytes);
-                memory.global.start = NULL;
-            }
-        }
+    while (!open_global(bytes)) { /* less, where the process has a limit */
+        bytes /= 2u;
+        (void)check_memory((bytes >= RANGE_LEAST) ? &memory : NULL);
     }
     open_statics();
+    check_map.record = memory.record;
+    check_map.global = memory.global;
+    check_map.shared = memory.shared;
+    check_map.device = memory.device;
 }
 
 static uint32_t owner_in(const range *in, const void *ptr)
@@ -213,8 +280,15 @@ check_cell *check_cells(check_record *record)
                        + 2u;
 
         record->cells = check_memory(map(words * sizeof(check_cell)));
+        record->known |= check_is_tracked(record) ? 0u : 0xfu;
     }
     return record->cells;
+}
+
+int check_is_tracked(const check_record *record)
+{
+    return record->shared || ((record->name == NULL) && ((record->kind == SHPOOL_CHECK_DEVICE) ||
+                                                         (record->kind == SHPOOL_CHECK_HEAP)));
 }
 
 int check_is_static(const void *ptr)
@@ -244,11 +318,6 @@ void check_set_dynamic(size_t bytes)
     memory.record[memory.dynamic].bytes = bytes;
 }
 
-size_t shpool_check_static_bytes(void)
-{
-    return 0; /* the linker knows only the sum of all kernels' */
-}
-
 void check_describe(const check_record *record, const void *ptr, char *text, size_t room)
 {
     const unsigned char *at   = ptr;
@@ -271,63 +340,102 @@ void check_describe(const check_record *record, const void *ptr, char *text, siz
 
 void *shpool_check_malloc(size_t bytes, shpool_check_kind kind, const void *pc)
 {
-    size_t        span = (bytes + 2u * UNIT - 1u) / UNIT * UNIT;
-    void         *base;
+    size_t        span = (bytes + 3u * UNIT - 1u) / UNIT * UNIT;
+    void         *base = NULL;
     check_record *record;
-    uint32_t      n;
 
+    check_lock();
     open_memory();
-    if ((bytes > memory.global.bytes) || (memory.used + span > memory.global.bytes)) {
-        return NULL;
+    if ((bytes <= memory.global.bytes) && (memory.used + span <= memory.global.bytes)) {
+        base          = memory.global.start + memory.used + UNIT;
+        record        = &memory.record[record_new(&memory.global, base, bytes, UNIT)];
+        memory.used  += span;
+        memory.live  += bytes;
+        record->pc    = pc;
+        record->kind  = (uint8_t)kind;
     }
-    memory.used   = (memory.used == 0) ? UNIT : memory.used; /* a gap before the first one, too */
-    base          = memory.global.start + memory.used;
-    memory.used  += span;
-    memory.live  += bytes;
-    n             = record_new(&memory.global, base, bytes, span);
-    memory.first  = (base == memory.global.start + UNIT) ? n : memory.first;
-    record        = &memory.record[n];
-    memory.global.owner[0] = 1u + memory.first;
-    record->pc    = pc;
-    record->kind  = (uint8_t)kind;
+    check_unlock();
     return base;
 }
 
-int shpool_check_free(void *ptr, const void *pc)
+static void drop_cells(check_record *record)
 {
-    check_record  *record = check_find(ptr);
+    if (record->cells != NULL) {
+        munmap(record->cells, (record->bytes / 4u + 2u) * sizeof(check_cell));
+        record->cells = NULL;
+    }
+}
+
+static void end_record(check_record *record, const void *pc)
+{
+    size_t first = ((size_t)record->base + PAGE - 1u) / PAGE * PAGE;
+    size_t end   = ((size_t)record->base + record->bytes) / PAGE * PAGE;
+
+    memory.live  -= record->bytes;
+    record->freed = pc;
+    drop_cells(record);
+    if (end > first) {
+        (void)madvise((void *)first, end - first, MADV_DONTNEED);
+    }
+}
+
+static void report_free(const check_record *record, const void *ptr, const void *pc)
+{
+    static const char *const makers[] = { "cudaMalloc()", "cudaMallocManaged()",
+                                          "malloc() or new in a kernel", "cudaMallocHost()" };
+    const int      again = (record != NULL) && (record->freed != NULL);
     check_finding *finding;
-    char           where[400];
+    char           where[400] = "which CUDA did not allocate";
+
+    if (record != NULL) {
+        check_describe(record, ptr, where, sizeof(where));
+    }
+    finding = check_begin(CHECK_ERROR, again ? "double-free" : "invalid-free", "free of %p, %s%s%s",
+                          ptr, where, (record != NULL) && (record->pc != NULL) ? ", made by " : "",
+                          (record != NULL) && (record->pc != NULL) ? makers[record->kind] : "");
+    check_at(finding, pc, "free");
+    if (again) {
+        check_at(finding, record->freed, "freed before");
+    } else if ((record != NULL) && (record->pc != NULL)) {
+        check_at(finding, record->pc, "allocated");
+    }
+    check_end(finding);
+}
+
+int shpool_check_free(void *ptr, unsigned kinds, const void *pc)
+{
+    check_record *record = check_find(ptr);
+    int           valid;
 
     if (ptr == NULL) {
         return 0;
     }
-    if ((record != NULL) && (record->base == ptr) && (record->freed == NULL) &&
-        (record->name == NULL)) {
-        memory.live  -= record->bytes;
-        record->freed = pc;
-        if (record->cells != NULL) {
-            munmap(record->cells, (record->bytes / 4u + 2u) * sizeof(check_cell));
-            record->cells = NULL;
-        }
-        (void)madvise(ptr, (record->bytes + UNIT - 1u) / UNIT * UNIT / 4096u * 4096u,
-                      MADV_DONTNEED);
-        return 0;
-    }
-    if (record == NULL) {
-        snprintf(where, sizeof(where), "which CUDA did not allocate");
+    check_lock();
+    valid = (record != NULL) && (record->base == ptr) && (record->freed == NULL) &&
+            (record->name == NULL) && ((kinds >> record->kind & 1u) != 0);
+    if (valid) {
+        end_record(record, pc);
     } else {
-        check_describe(record, ptr, where, sizeof(where));
+        report_free(record, ptr, pc);
     }
-    finding = check_begin(CHECK_ERROR, (record != NULL) && (record->freed != NULL)
-                                           ? "double-free" : "invalid-free",
-                          "free of %p, %s", ptr, where);
-    check_at(finding, pc, "free");
-    if ((record != NULL) && (record->freed != NULL)) {
-        check_at(finding, record->freed, "freed before");
+    check_unlock();
+    return !valid;
+}
+
+check_mark check_mark_now(void)
+{
+    return (check_mark){ memory.count, memory.used, memory.live };
+}
+
+void check_mark_back(const check_mark *mark)
+{
+    while (memory.count > mark->count) {
+        drop_cells(&memory.record[--memory.count]);
     }
-    check_end(finding);
-    return 1;
+    memset(&memory.global.owner[mark->used / UNIT], 0,
+           (memory.used - mark->used) / UNIT * sizeof(uint32_t));
+    memory.used = mark->used;
+    memory.live = mark->live;
 }
 
 size_t shpool_check_range(const void *ptr, void **start_p)

@@ -15,18 +15,9 @@
 
 #define SPARES 256u
 
-typedef struct view {
-    uint32_t users;
-    uint32_t tick[];
-} view;
-
-typedef struct thread_order {
-    view       *seen;
-    uint32_t    now;
-    uint32_t    fence;    /* tick of the last fence; 0: none in this block */
-    view       *fenced;   /* seen at that time */
-    const void *released; /* the object of the last release, if nothing was acquired since */
-} thread_order;
+typedef check_view         view;
+typedef check_thread_order thread_order;
+thread_order check_thread_orders[SHPOOL_MAX_THREADS];
 
 /** An object of the executor, or an address of atomics. */
 typedef struct meeting {
@@ -38,7 +29,7 @@ typedef struct meeting {
 } meeting;
 
 static struct {
-    thread_order thread[SHPOOL_MAX_THREADS];
+    thread_order *thread;
     uint32_t threads;
     uint32_t blocks;
     view    *spares[SPARES];
@@ -48,7 +39,7 @@ static struct {
     size_t   used;
     uint32_t *known;    /* blocks that this one has acquired */
     uint32_t  acquired; /* there is one */
-} order;
+} order = { .thread = check_thread_orders };
 
 /* ---- views ---- */
 

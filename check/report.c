@@ -4,6 +4,7 @@
  * Places of code addresses are found by addr2line, which comes with the linker. */
 #define _GNU_SOURCE
 #include <elf.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,13 +14,16 @@
 #include "check.h"
 
 #define MOST_DEFAULT   20u
-#define BUDGET_DEFAULT 100000u
+#define BUDGET_DEFAULT 10000u
 #define STATUS         1 /* of a program with errors */
 
 extern unsigned char __executable_start[];
 
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+
 static struct {
     check_finding now;
+    check_finding later; /* rule NULL: none */
     char          says[CHECK_PLACES][160];
     uint64_t     *seen; /* digests of those that were printed */
     uint32_t      count;
@@ -37,6 +41,9 @@ void *check_memory(void *ptr)
     }
     return ptr;
 }
+
+void check_lock(void) { (void)pthread_mutex_lock(&lock); }
+void check_unlock(void) { (void)pthread_mutex_unlock(&lock); }
 
 /* ---- options ---- */
 
@@ -64,6 +71,7 @@ const check_options *check_asked(void)
             .explore = (uint32_t)number_of(text, "explore=", 0),
             .most    = (uint32_t)number_of(text, "most=", MOST_DEFAULT),
             .strict  = (uint32_t)number_of(text, "strict=", 0),
+            .counts  = (uint32_t)number_of(text, "counts=", 0),
             .budget  = (uint32_t)number_of(text, "budget=", BUDGET_DEFAULT),
             .output  = (file != NULL) ? file + 7 : NULL, /* the last key */
         };
@@ -135,6 +143,7 @@ __attribute__((constructor)) static void begin_process(void)
 {
     size_t bytes;
 
+    (void)check_asked();
     (void)check_window(&bytes);
     (void)atexit(end_process);
 }
@@ -143,6 +152,7 @@ check_finding *check_begin(check_level level, const char *rule, const char *form
 {
     va_list arguments;
 
+    check_lock();
     report.now = (check_finding){
         .level = (check_asked()->strict != 0) ? CHECK_ERROR : level,
         .rule  = rule,
@@ -169,7 +179,9 @@ void check_at(check_finding *finding, const void *pc, const char *format, ...)
 
 void check_at_line(check_finding *finding, const char *file, int line, const char *says)
 {
-    finding->place[finding->places++] = (check_place){ .says = says, .file = file, .line = line };
+    finding->place[finding->places++] = (check_place){
+        .says = says, .file = file, .line = (int)((unsigned)line & SHPOOL_CHECK_LINE),
+    };
 }
 
 static uint64_t mix(uint64_t digest, const void *data, size_t bytes)
@@ -232,18 +244,10 @@ static void write_line(const check_finding *finding)
     }
 }
 
-void check_end(check_finding *finding)
+static void print_finding(const check_finding *finding)
 {
     const shpool_check_call *call = check_now.call;
 
-    if (!is_new(finding)) {
-        return;
-    }
-    report.errors += finding->level == CHECK_ERROR;
-    report.notes  += finding->level == CHECK_NOTE;
-    if (report.errors + report.notes > check_asked()->most) {
-        return;
-    }
     fflush(stdout);
     fprintf(stderr, "shpool-check: %s%s: %s\n", finding->rule,
             (finding->level == CHECK_NOTE) ? " (note)" : "", finding->text);
@@ -256,6 +260,29 @@ void check_end(check_finding *finding)
                 call->block[1], call->block[2], call->file, call->line, check_asked()->seed);
     }
     write_line(finding);
+}
+
+void check_end(check_finding *finding)
+{
+    if (is_new(finding)) {
+        report.errors += finding->level == CHECK_ERROR;
+        report.notes  += finding->level == CHECK_NOTE;
+        if (report.errors + report.notes <= check_asked()->most) {
+            print_finding(finding);
+        }
+    }
+    check_unlock();
+}
+
+void check_postpone(check_finding *finding)
+{
+    report.later = *finding;
+    check_unlock();
+}
+
+void check_forgive(void)
+{
+    report.later.rule = NULL;
 }
 
 static void report_leak(check_record *record, void *arg)
@@ -273,15 +300,24 @@ static void report_leak(check_record *record, void *arg)
     }
 }
 
+static const char *plural(uint32_t n) { return (n == 1) ? "" : "s"; }
+
 int check_summary(void)
 {
+    if (report.later.rule != NULL) {
+        check_lock();
+        check_end(&report.later);
+    }
     check_each(report_leak, NULL);
     if (report.errors + report.notes > check_asked()->most) {
-        fprintf(stderr, "shpool-check: %u more findings are not shown\n",
-                report.errors + report.notes - check_asked()->most);
+        const uint32_t more = report.errors + report.notes - check_asked()->most;
+
+        fprintf(stderr, "shpool-check: %u more finding%s not shown\n", more,
+                (more == 1) ? " is" : "s are");
     }
     if (report.errors + report.notes > 0) {
-        fprintf(stderr, "shpool-check: %u errors, %u notes\n", report.errors, report.notes);
+        fprintf(stderr, "shpool-check: %u error%s, %u note%s\n", report.errors,
+                plural(report.errors), report.notes, plural(report.notes));
     }
     return (report.errors != 0) ? STATUS : 0;
 }

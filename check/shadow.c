@@ -7,6 +7,13 @@
  * volatile there in place of __syncwarp() assumes lock step.  The order is the one of order.c;
  * a kernel happens before the next one, and the blocks of a kernel are not ordered.
  *
+ * One race is none: a plain read and an atomic, if the read is a guess.  `old = *at; while (old !=
+ * (seen = atomicCAS(at, old, f(old)))) old = seen;` works with any first value.  A read is a guess
+ * if, at its place in the source, a thread has read a word that its next access to it changes by an
+ * atomic.  That may be known only at the end of the kernel.
+ *
+ * A race of two plain writes of the same value is a note.
+ *
  * Of a word the last write is kept and two reads: a race with another one can be missed. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,12 +21,12 @@
 
 #include "check.h"
 
-#define BYTES_MASK  0xfu       /* of check_access.who */
-#define STRONG      0x10u
+#define BYTES_MASK  CHECK_BYTES_MASK
+#define STRONG      0x10u      /* of check_access.who */
 #define FRAGILE     0x20u      /* strong, because it is volatile */
-#define THREAD_BIT  6u
-#define TICK_BIT    16u
-#define TICK_MOST   0xffffu
+#define THREAD_BIT  CHECK_THREAD_BIT
+#define TICK_BIT    CHECK_TICK_BIT
+#define TICK_MOST   CHECK_TICK_MOST
 
 extern unsigned char __executable_start[];
 
@@ -62,8 +69,8 @@ static void add_access(check_finding *finding, const check_access *a, const char
              kind, bytes, (bytes == 1) ? "" : "s", thread_of(a), a->block - check_now.first);
 }
 
-static void report_race(const check_record *record, const void *ptr, const check_access *now,
-                        int writes, const check_access *before, int wrote)
+static void report_race(check_level level, const check_record *record, const void *ptr,
+                        const check_access *now, int writes, const check_access *before, int wrote)
 {
     const int      same = now->block == before->block;
     const int      warp = same && (thread_of(now) / 32u == thread_of(before) / 32u);
@@ -71,9 +78,10 @@ static void report_race(const check_record *record, const void *ptr, const check
     check_finding *finding;
 
     check_describe(record, ptr, where, sizeof(where));
-    finding = check_begin(CHECK_ERROR, "race", "race in %s memory, %s: nothing orders the two "
-                          "accesses; %s is missing between them",
+    finding = check_begin(level, "race", "race in %s memory, %s: nothing orders the two accesses%s"
+                          "; %s is missing between them",
                           record->shared ? "shared" : "global", where,
+                          (level == CHECK_NOTE) ? ", which write the same value" : "",
                           warp ? "__syncwarp() or a barrier"
                                : same ? "__syncthreads()"
                                       : "a second kernel, or __threadfence() and an atomic,");
@@ -84,21 +92,145 @@ static void report_race(const check_record *record, const void *ptr, const check
     check_end(finding);
 }
 
+/* Two plain writes: the second one's value is in memory at the thread's next access. */
+static struct {
+    const check_record *record; /* NULL: nothing waits */
+    const void         *ptr;
+    check_access        now, before;
+    uint32_t            bytes;
+    unsigned char       old[4];
+} written;
+
+void check_shadow_settle(void)
+{
+    const check_record *record = written.record;
+
+    if (record != NULL) {
+        written.record  = NULL;
+        check_now.slow &= ~CHECK_SLOW_WRITE;
+        report_race((memcmp(written.ptr, written.old, written.bytes) == 0) ? CHECK_NOTE
+                                                                           : CHECK_ERROR,
+                    record, written.ptr, &written.now, 1, &written.before, 1);
+    }
+}
+
+/* Of an access to several words one is enough. */
+static void note_writes(const check_record *record, const void *ptr, const check_access *now,
+                        const check_access *before)
+{
+    if (written.record == NULL) {
+        check_now.slow |= CHECK_SLOW_WRITE;
+        written.record = record;
+        written.ptr    = ptr;
+        written.now    = *now;
+        written.before = *before;
+        written.bytes  = (uint32_t)__builtin_popcount(now->who & BYTES_MASK);
+        memcpy(written.old, ptr, written.bytes);
+    }
+}
+
+#define LATER_MOST 64u
+
+static struct {
+    uint32_t guess[LATER_MOST]; /* places */
+    uint32_t guesses;
+    struct {
+        const check_record *record;
+        const void         *ptr;
+        check_access        now, before;
+        int                 writes;
+    } race[LATER_MOST];
+    uint32_t races;
+} later;
+
+static int is_guess(uint32_t pc)
+{
+    uint32_t i = 0;
+
+    while ((i < later.guesses) && (later.guess[i] != pc)) {
+        i++;
+    }
+    return i < later.guesses;
+}
+
+/* The thread is about to change a word by an atomic. */
+static void note_guesses(const check_cell *cell, const check_access *now)
+{
+    for (uint32_t i = 0; i < 2; i++) {
+        const check_access *read = &cell->read[i];
+
+        if ((read->block == now->block) && (thread_of(read) == thread_of(now)) &&
+            ((read->who & STRONG) == 0) && (later.guesses < LATER_MOST) && !is_guess(read->pc)) {
+            later.guess[later.guesses++] = read->pc;
+        }
+    }
+}
+
+/* Nonzero: a plain read and an atomic, which can wait for the end of the kernel. */
+static int is_kept(const check_record *record, const void *ptr, const check_access *now, int writes,
+                   const check_access *before, int wrote)
+{
+    const check_access *read   = wrote ? now : before;
+    const check_access *atomic = wrote ? before : now;
+
+    if ((writes && wrote) || ((read->who & STRONG) != 0) ||
+        ((atomic->who & (STRONG | FRAGILE)) != STRONG) || (later.races == LATER_MOST)) {
+        return 0;
+    }
+    for (uint32_t i = 0; i < later.races; i++) {
+        if ((later.race[i].now.pc == now->pc) && (later.race[i].before.pc == before->pc)) {
+            return 1;
+        }
+    }
+    later.race[later.races].record   = record;
+    later.race[later.races].ptr      = ptr;
+    later.race[later.races].now      = *now;
+    later.race[later.races].before   = *before;
+    later.race[later.races++].writes = writes;
+    return 1;
+}
+
+void check_shadow_end_launch(void)
+{
+    for (uint32_t i = 0; i < later.races; i++) {
+        const int writes = later.race[i].writes;
+
+        if (!is_guess(writes ? later.race[i].before.pc : later.race[i].now.pc)) {
+            report_race(CHECK_ERROR, later.race[i].record, later.race[i].ptr,
+                        &later.race[i].now, writes, &later.race[i].before, !writes);
+        }
+    }
+    later.races = later.guesses = 0;
+    check_shadow_settle();
+}
+
 static int is_race(const check_record *record, const check_access *before, const check_access *now)
 {
     return (before->block >= check_now.first) && ((before->who & now->who & BYTES_MASK) != 0) &&
            !is_before(record, before) && !is_strong_pair(record, before, now);
 }
 
-static void report_invalid(const check_record *record, const void *ptr, const check_access *now)
+static uint32_t written_of(const check_record *record, const check_cell *cell)
 {
+    return cell->valid | (uint32_t)record->known;
+}
+
+static void report_invalid(const check_record *record, const check_cell *cell, const void *ptr,
+                           size_t bytes, const check_access *now)
+{
+    const uint32_t missing = now->who & BYTES_MASK & ~written_of(record, cell);
+    const int      flies   = (cell->write.block == now->block) &&
+                             ((cell->write.who & missing) != 0);
     char           where[400];
     check_finding *finding;
 
     check_describe(record, ptr, where, sizeof(where));
-    finding = check_begin(CHECK_ERROR, "uninitialised", "read of %s memory that nothing has "
-                          "written: %s", record->shared ? "shared" : "global", where);
-    add_access(finding, now, "read", (uint32_t)__builtin_popcount(now->who & BYTES_MASK));
+    finding = check_begin(CHECK_ERROR, "uninitialised", "read of %s memory that %s: %s",
+                          record->shared ? "shared" : "global",
+                          flies ? "an asynchronous copy may not have reached, because nothing has "
+                                  "waited for it"
+                                : "nothing has written", where);
+    add_access(finding, now, "read", (uint32_t)bytes);
     if (record->pc != NULL) {
         check_at(finding, record->pc, "allocated");
     }
@@ -283,11 +415,16 @@ static void note_read(const check_record *record, check_cell *cell, const check_
     }
 }
 
-/* Whether it is known what was written: variables begin with zeros, and the host writes managed
- * memory. */
-static int is_tracked(const check_record *record)
+/* A copy of a structure, which may have padding, is wrong if nothing has written any byte of it. */
+static int is_unwritten(const check_record *record, const check_cell *cells, size_t at, size_t end)
 {
-    return record->shared || ((record->name == NULL) && (record->kind != SHPOOL_CHECK_MANAGED));
+    int valid = !check_is_tracked(record) || (end - at < 4u);
+
+    for (size_t i = at / 4u; !valid && (4u * i < end); i++) {
+        valid = (written_of(record, &cells[i]) != 0) &&
+                (!record->shared || (cells[i].block == check_now.block));
+    }
+    return !valid;
 }
 
 static void one_word(const check_record *record, check_cell *cell, const void *ptr, unsigned how,
@@ -304,16 +441,24 @@ static void one_word(const check_record *record, check_cell *cell, const void *p
         return;
     }
     if ((!writes || ((how & SHPOOL_CHECK_ACQUIRE) != 0)) && ((how & SHPOOL_CHECK_LOOSE) == 0) &&
-        is_tracked(record) && ((bytes & ~(unsigned)cell->valid) != 0)) {
-        report_invalid(record, ptr, now);
+        ((bytes & ~written_of(record, cell)) != 0)) {
+        report_invalid(record, cell, ptr, (size_t)__builtin_popcount(bytes), now);
         cell->valid |= (uint8_t)bytes; /* once for each word */
     }
-    if ((cell->write.block != 0) && is_race(record, &cell->write, now)) {
-        report_race(record, ptr, now, writes, &cell->write, 1);
+    if (writes && ((how & SHPOOL_CHECK_ATOMIC) != 0)) {
+        note_guesses(cell, now);
+    }
+    if ((cell->write.block == 0) || !is_race(record, &cell->write, now)) {
+        /* nothing */
+    } else if (writes && (((cell->write.who | now->who) & STRONG) == 0)) {
+        note_writes(record, ptr, now, &cell->write);
+    } else if (!is_kept(record, ptr, now, writes, &cell->write, 1)) {
+        report_race(CHECK_ERROR, record, ptr, now, writes, &cell->write, 1);
     }
     for (uint32_t i = 0; writes && (i < 2); i++) {
-        if ((cell->read[i].block != 0) && is_race(record, &cell->read[i], now)) {
-            report_race(record, ptr, now, 1, &cell->read[i], 0);
+        if ((cell->read[i].block != 0) && is_race(record, &cell->read[i], now) &&
+            !is_kept(record, ptr, now, 1, &cell->read[i], 0)) {
+            report_race(CHECK_ERROR, record, ptr, now, 1, &cell->read[i], 0);
         }
     }
     if (writes) {
@@ -342,6 +487,10 @@ void check_shadow(const void *ptr, size_t bytes, unsigned how, const void *pc)
     if ((how & (SHPOOL_CHECK_ATOMIC | SHPOOL_CHECK_VOLATILE)) != 0) {
         now.who |= STRONG | (((how & SHPOOL_CHECK_VOLATILE) != 0) ? FRAGILE : 0u);
     }
+    if (((how & (SHPOOL_CHECK_LOOSE | SHPOOL_CHECK_WRITE)) == SHPOOL_CHECK_LOOSE) &&
+        is_unwritten(record, cells, at, end)) {
+        report_invalid(record, &cells[at / 4u], ptr, bytes, &now);
+    }
     for (size_t word = at / 4u; 4u * word < end; word++) {
         size_t   from = (at > 4u * word) ? at - 4u * word : 0u;
         size_t   to   = (end < 4u * word + 4u) ? end - 4u * word : 4u;
@@ -352,28 +501,31 @@ void check_shadow(const void *ptr, size_t bytes, unsigned how, const void *pc)
     }
 }
 
-/* ---- what the host, and pools, do to memory ---- */
+/* ---- what the host, pools and copies do to memory ---- */
 
-void check_wipe(void *ptr, size_t bytes, int valid)
+void check_unwrite(void *ptr, size_t bytes)
 {
     check_record *record = check_find(ptr);
-    check_cell   *cells  = check_cells(record);
-    size_t        at     = (size_t)((unsigned char *)ptr - record->base);
-    size_t        end    = at + bytes;
+    size_t        at     = (record != NULL) ? (size_t)((unsigned char *)ptr - record->base) : 0u;
 
-    for (size_t i = at; i < end;) {
-        check_cell *cell = &cells[i / 4u];
+    for (size_t i = at; (record != NULL) && (i < at + bytes) && (i < record->bytes); i++) {
+        check_cells(record)[i / 4u].valid &= (uint8_t)~(1u << i % 4u);
+    }
+}
 
-        if (!valid || (i % 4u == 0)) { /* no access before it counts */
-            cell->write = cell->read[0] = cell->read[1] = (check_access){ .block = 0 };
-        }
-        if ((i % 4u == 0) && (i + 4u <= end)) {
-            cell->valid = valid ? 0xfu : 0u;
-            i += 4u;
-        } else {
-            cell->valid = (uint8_t)(valid ? (cell->valid | (1u << i % 4u))
-                                          : (cell->valid & ~(1u << i % 4u)));
-            i++;
-        }
+/* No launch runs: the accesses that are remembered are past in any case. */
+void check_wipe(void *ptr, size_t bytes)
+{
+    check_record *record = check_find(ptr);
+    const size_t  at     = (size_t)((unsigned char *)ptr - record->base);
+
+    if (bytes == record->bytes) {
+        record->known = 0xfu;
+    }
+    for (size_t i = at; (record->known == 0) && (i < at + bytes);) {
+        const int all = (i % 4u == 0) && (i + 4u <= at + bytes);
+
+        check_cells(record)[i / 4u].valid |= (uint8_t)(all ? 0xfu : 1u << i % 4u);
+        i += all ? 4u : 1u;
     }
 }

@@ -380,6 +380,22 @@ void simt_fiber_destroy(simt_fiber *fiber)
 
 /* ---- stacks ---- */
 
+/* Those of the last launch: mapping and guarding them took most of the time of a short one. */
+static simt_stacks spare;
+static uint32_t    spare_lock;
+
+/* acquire and release: pair with each other; a launch that finds it taken does without */
+static int spare_take(void) { return !__atomic_exchange_n(&spare_lock, 1u, __ATOMIC_ACQUIRE); }
+static void spare_leave(void) { __atomic_store_n(&spare_lock, 0u, __ATOMIC_RELEASE); }
+
+static void stacks_unmap(simt_stacks *stacks)
+{
+    if (stacks->map != NULL) {
+        munmap(stacks->map, stacks->map_bytes);
+    }
+    *stacks = (simt_stacks){ 0 };
+}
+
 shpool_status simt_stacks_create(simt_stacks *stacks, uint32_t count, uint32_t least)
 {
     size_t page  = (size_t)sysconf(_SC_PAGESIZE);
@@ -390,6 +406,17 @@ shpool_status simt_stacks_create(simt_stacks *stacks, uint32_t count, uint32_t l
     stacks->stack_bytes = (bytes + page - 1u) / page * page;
     stacks->stride      = stacks->stack_bytes + page;
     stacks->map_bytes   = stacks->stride * count;
+    stacks->map         = NULL;
+    if (spare_take()) {
+        if ((spare.map_bytes >= stacks->map_bytes) && (spare.stride == stacks->stride)) {
+            *stacks = spare;
+            spare   = (simt_stacks){ 0 };
+        }
+        spare_leave();
+    }
+    if (stacks->map != NULL) {
+        return SHPOOL_OK;
+    }
     stacks->map = mmap(NULL, stacks->map_bytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_STACK, -1, 0);
     if (stacks->map == MAP_FAILED) {
@@ -398,7 +425,7 @@ shpool_status simt_stacks_create(simt_stacks *stacks, uint32_t count, uint32_t l
     }
     for (uint32_t i = 0; i < count; i++) {
         if (mprotect(stacks->map + (stacks->stride * i), page, PROT_NONE) != 0) {
-            simt_stacks_destroy(stacks);
+            stacks_unmap(stacks);
             return SHPOOL_ERR_SYSTEM;
         }
     }
@@ -407,8 +434,14 @@ shpool_status simt_stacks_create(simt_stacks *stacks, uint32_t count, uint32_t l
 
 void simt_stacks_destroy(simt_stacks *stacks)
 {
-    if (stacks->map != NULL) {
-        munmap(stacks->map, stacks->map_bytes);
+    if (!simt_sanitized() && spare_take()) { /* a sanitizer may have poisoned them */
+        if (stacks->map_bytes > spare.map_bytes) {
+            const simt_stacks other = spare;
+
+            spare   = *stacks;
+            *stacks = other;
+        }
+        spare_leave();
     }
-    *stacks = (simt_stacks){ 0 };
+    stacks_unmap(stacks);
 }

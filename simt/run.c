@@ -254,7 +254,8 @@ static void block_index_of(const simt_block *block, uint32_t number, uint32_t ra
 
 void simt_block_reset(simt_block *block, uint32_t number)
 {
-    const uint32_t *grid = block->launch.grid;
+    const uint32_t *grid  = block->launch.grid;
+    uint32_t        at[3] = { 0 };
 
     simt_random_seed(&block->random, block->launch.seed, number);
     block->park_chance = simt_random_below(&block->random, 9);
@@ -263,9 +264,10 @@ void simt_block_reset(simt_block *block, uint32_t number)
         simt_thread *thread = &block->thread[i];
         uint32_t     rank   = i / block->each;
         uint32_t     base   = rank << SIMT_RANK_SHIFT;
-        uint32_t     at[3];
 
-        block_index_of(block, number, rank, at);
+        if (i % block->each == 0) {
+            block_index_of(block, number, rank, at);
+        }
         thread->block = block;
         thread->index = i;
         thread->self  = (simt_self_state){

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
-# shpool-check finds the bug of each scene of scenes.cu, and nothing in correct ones; places, exit
+# shpool-check finds the bug of each scene of scenes*.cu, and nothing in correct ones; places, exit
 # status, SARIF and JUnit; README's first program for a GPU with every allocator; what is not there
 # is an error that names it.
 #
@@ -34,18 +34,22 @@ rules() {
     sed -n 's/^shpool-check: \([a-z-]*\)\( (note)\)\{0,1\}: .*/\1/p' "$1" | sort -u | tr '\n' ' '
 }
 
-tool -o "$tmp/scenes" "$srcdir/tests/check/scenes.cu" || { fail "scenes.cu is not built"; exit 1; }
+tool -o "$tmp/scenes" "$srcdir"/tests/check/scenes*.cu || { fail "scenes.cu is not built"; exit 1; }
 "$tmp/scenes" >"$tmp/list"
-[ "$(wc -l <"$tmp/list")" -gt 50 ] || fail "scenes are missing"
+[ "$(grep -c ' none$' "$tmp/list")" -ge 60 ] && [ "$(grep -vc ' none$' "$tmp/list")" -ge 80 ] ||
+    fail "scenes are missing"
 while read -r name rule; do
     asked=budget=20
-    case $name in explore_*) asked=explore=3 ;; esac
+    case $name in
+    explore_*) asked=explore=3 ;;
+    counts_*) asked=counts=1,strict=1 ;;
+    esac
     LIBSHPOOL_CHECK=$asked "$tmp/scenes" "$name" >"$tmp/out" 2>"$tmp/err" </dev/null
     status=$?
     found=$(rules "$tmp/err")
     case $rule in
     none) [ "$found$status" = 0 ] && [ ! -s "$tmp/out" ] ;;
-    leak | left-early | launch) [ "$found" = "$rule " ] && [ $status = 0 ] ;;
+    note:*) [ "$found" = "${rule#note:} " ] && [ $status = 0 ] ;;
     *) case " $found" in *" $rule "*) [ $status = 1 ] ;; *) false ;; esac ;;
     esac || { fail "$name: $rule expected, found $found(exit $status)"; cat "$tmp/out" "$tmp/err"; }
 done <"$tmp/list"
@@ -85,6 +89,48 @@ grep -q '"ruleId": "bounds"' "$tmp/sarif" && grep -q '"startLine": 1' "$tmp/sari
     fail "SARIF: $(cat "$tmp/sarif")"
 grep -q '<failure type="bounds".*' "$tmp/junit" || fail "JUnit: $(cat "$tmp/junit")"
 
+# nvcc's options: the user's words, and what is left of them for the compiler and for the linker.  A
+# compiler that writes its arguments down stands in for clang.
+cat >"$tmp/compiler" <<'EOF'
+#!/bin/sh
+for word; do [ "${last:-}" = -o ] && : >"$word"; last=$word; done
+echo "$@"
+EOF
+chmod +x "$tmp/compiler"
+echo >"$tmp/empty.cu"
+while IFS='|' read -r words compiler linker; do
+    # shellcheck disable=SC2086
+    tool --compiler "$tmp/compiler" -o "$tmp/nothing" "$tmp/empty.cu" -- $words >"$tmp/out" 2>&1
+    found=$(sed -n "1s|.*/shpool/check||; 1s|-I$tmp/include -D__CUDACC__.*||p" "$tmp/out")
+    found="$found|$(sed -n '$s|.*/0\.o||; $s|-rdynamic.*||p' "$tmp/out")"
+    [ "$found" = " $compiler${compiler:+ }| $linker${linker:+ }" ] ||
+        fail "options $words: '$compiler|$linker' expected, found '$found'"
+done <<'EOF'
+-arch=sm_80||
+-arch sm_80 -DA|-D A|
+-gencode=arch=compute_80,code=sm_80 -DA|-D A|
+-gencode arch=compute_80,code=sm_80 -DA|-D A|
+--generate-code arch=compute_80,code=sm_80 -DA|-D A|
+--gpu-architecture=compute_90 -code sm_90 -DA|-D A|
+-Xptxas=-v -DA|-D A|
+-Xptxas -v --ptxas-options=-v -DA|-D A|
+-maxrregcount 32 --maxrregcount=32 -DA|-D A|
+-ccbin g++ -rdc=true -rdc true -dc -dlto -DA|-D A|
+-O3 -g -G -lineinfo -pg --use_fast_math --expt-relaxed-constexpr -extended-lambda||
+-Xcompiler -Wall,-O3,-DA,-fopenmp -Xcompiler=-DB --compiler-options -IC|-DA -DB -IC|
+-std=c++11 --std=c++14 -std c++17||
+--std=c++20|-std=c++20|
+-std gnu++23|-std=c++2b|
+-Idir -I dir --include-path=dir -isystem dir|-I dir -I dir -I dir -isystem dir|
+-DA=1 --define-macro B=2 -U C -include x.h|-D A=1 -D B=2 -U C -include x.h|
+-L dir -Ldir -lm -l m -Wl,-z,now -Xlinker -s||-L dir -L dir -l m -l m -Wl,-z,now -Xlinker -s
+-lcudart -lcuda --cudart static x.o||x.o
+-Wno-deprecated-gpu-targets -Werror all-warnings -w -diag-suppress 177 -t 4 -x cu||
+-fno-strict-aliasing -march=native|-fno-strict-aliasing -march=native|
+EOF
+tool "$tmp/empty.cu" -- -arch 2>"$tmp/err" && fail "an option without its value"
+grep -q 'arch needs a value' "$tmp/err" || fail "no reason: $(cat "$tmp/err")"
+
 # What is not there.
 refuses() { # SOURCE TEXT
     echo "$1" >"$tmp/not.cu"
@@ -94,8 +140,17 @@ refuses() { # SOURCE TEXT
 refuses '__global__ void k(int *p) { asm volatile("mov.u32 %0, %%laneid;" : "=r"(*p)); }' \
     'inline PTX.*not.cu:1'
 refuses '#include <mma.h>' mma.h
+groups='#include <cooperative_groups.h>
+using namespace cooperative_groups; __global__ void k() {'
+refuses "$groups this_grid().sync(); }" 'grid.sync() is not there'
+refuses "$groups this_cluster(); }" 'this_cluster() is not there'
+refuses "$groups tiled_partition<64>(this_thread_block()); }" 'tiles of more than 32 threads'
 refuses '__global__ void k(cudaTextureObject_t t) { tex1Dfetch<float>(t, 0); }' cudaTextureObject_t
 refuses 'int main() { cublasHandle_t h; }' cublasHandle_t
+echo '__global__ void k() { __shared__ char a[30000], b[30000]; a[0] = b[0] = 1; } int main() {}' \
+    >"$tmp/large.cu"
+tool "$tmp/large.cu" 2>"$tmp/err" && fail "60,000 bytes of static shared memory"
+grep -q 'launch: k() has 60000 bytes' "$tmp/err" || fail "no such bytes: $(cat "$tmp/err")"
 
 # README's first program for a GPU.
 awk '/^```cuda/ { p = 1; next } /^```/ { p = 0 } p' "$srcdir/README.md" >"$tmp/readme.cu"

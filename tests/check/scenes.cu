@@ -1,66 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Programs for shpool-check, a scene each: those with one bug, and correct ones.
+/* Scenes with one bug each.
  *
- *   scenes         print each scene's name and the rule of what shpool-check must find, or "none"
+ *   scenes         print each scene's name and the rule of what shpool-check must find: "note:RULE"
+ *                  for a note, or "none"
  *   scenes NAME    run it
  */
-#include <cassert>
-#include <cstdio>
-#include <cstring>
-
 #include <shpool/shpool.cuh>
 
-#define N 64
-
-/* Arrays that kernels of all scenes get: N ints that are 0, and N that nothing has written. */
-struct arrays {
-    int *zero, *fresh;
-};
-static arrays make()
-{
-    arrays a;
-
-    cudaMalloc(&a.zero, N * sizeof(int));
-    cudaMalloc(&a.fresh, N * sizeof(int));
-    cudaMemset(a.zero, 0, N * sizeof(int));
-    return a;
-}
-static void drop(arrays a)
-{
-    cudaFree(a.zero);
-    cudaFree(a.fresh);
-}
-
-struct scene {
-    const char  *name;
-    const char  *rule;
-    void       (*run)();
-    const scene *next;
-};
-static const scene *scenes;
-struct add {
-    scene s;
-    add(const char *name, const char *rule, void (*run)()) : s{name, rule, run, scenes}
-    {
-        scenes = &s;
-    }
-};
-#define SCENE(_name, _rule) \
-    static void _name(); \
-    static add add_##_name(#_name, _rule, _name); \
-    static void _name()
-/* A scene that is one kernel, kernel_NAME(). */
-#define RUN(_name, _rule, _grid, _block, _bytes) \
-    SCENE(_name, _rule) \
-    { \
-        arrays a = make(); \
-        kernel_##_name<<<_grid, _block, _bytes>>>(a.zero, a.fresh); \
-        drop(a); \
-    }
-/* The same with the kernel, all on one line. */
-#define KERNEL(_name, _rule, _grid, _block, _bytes, ...) \
-    __global__ void kernel_##_name(int *zero, int *fresh) __VA_ARGS__ \
-    RUN(_name, _rule, _grid, _block, _bytes)
+#include "scene.cuh"
 
 /* ---- races ---- */
 
@@ -108,6 +55,7 @@ KERNEL(race_volatile_warp, "race", 1, 32, 0, {
         sum[threadIdx.x] = sum[threadIdx.x] + sum[threadIdx.x + i];
     }
 })
+KERNEL(race_of_one_value, "note:race", 1, N, 0, { zero[0] = 1; })
 KERNEL(race_between_blocks, "race", 2, N, 0, { zero[threadIdx.x] = (int)blockIdx.x; })
 KERNEL(race_plain_counter, "race", 1, N, 0, { zero[0]++; })
 KERNEL(race_atomic_and_plain, "race", 1, N, 0, {
@@ -134,6 +82,92 @@ __device__ void last_block(int *zero, int *fresh, bool fence)
     }
 }
 KERNEL(race_no_fence, "race", 4, 32, 0, { last_block(zero, fresh, false); })
+KERNEL(race_counts_read_early, "race", 1, N, 0, {
+    __shared__ int count[2];
+    if (threadIdx.x < 2) {
+        count[threadIdx.x] = 0;
+    }
+    __syncthreads();
+    atomicAdd(&count[threadIdx.x % 2], 1);
+    if (threadIdx.x < 2) { /* missing: a barrier */
+        zero[threadIdx.x] = count[threadIdx.x];
+    }
+})
+KERNEL(race_counts_cleared_late, "race", 1, N, 0, {
+    __shared__ int count;
+    if (threadIdx.x == 40) {
+        count = 0;
+    }
+    atomicAdd(&count, zero[0]); /* missing: a barrier before it */
+})
+KERNEL(race_scan_of_one_buffer, "race", 1, N, 0, {
+    __shared__ int t[N];
+    t[threadIdx.x] = 1;
+    for (unsigned i = 1; i < N; i *= 2) {
+        __syncthreads();
+        if (threadIdx.x >= i) {
+            t[threadIdx.x] += t[threadIdx.x - i];
+        }
+    }
+})
+KERNEL(race_halo, "race", 1, N, 0, {
+    __shared__ int t[N + 1];
+    t[threadIdx.x + 1] = 1;
+    if (threadIdx.x == 0) {
+        t[0] = 0;
+    }
+    zero[threadIdx.x] = t[threadIdx.x];
+})
+KERNEL(race_next_stage, "race", 1, N, 0, {
+    __shared__ int stage[2][N];
+    stage[0][threadIdx.x] = 0;
+    for (int i = 0; i < 3; i++) {
+        stage[(i + 1) % 2][threadIdx.x] = i; /* missing: a barrier before it */
+        zero[threadIdx.x] += stage[i % 2][N - 1 - threadIdx.x];
+    }
+})
+KERNEL(race_sum_read_early, "race", 1, N, 0, {
+    __shared__ int t[N];
+    t[threadIdx.x] = 1;
+    for (unsigned i = N / 2; i > 0; i /= 2) {
+        __syncthreads();
+        if (threadIdx.x < i) {
+            t[threadIdx.x] += t[threadIdx.x + i];
+        }
+    }
+    zero[threadIdx.x] = t[0]; /* missing: a barrier before it */
+})
+KERNEL(race_flag_of_all, "race", 1, N, 0, {
+    __shared__ bool any;
+    any = false;
+    if (zero[threadIdx.x] == 0) {
+        any = true;
+    }
+})
+KERNEL(race_lock_without_fence, "race", 1, N, 0, {
+    if (threadIdx.x % 32 == 0) {
+        while (atomicCAS(&zero[0], 0, 1) != 0) {
+        }
+        zero[1]++;
+        atomicExch(&zero[0], 0); /* missing: __threadfence() before it */
+    }
+})
+KERNEL(race_lock_of_volatile, "race", 1, N, 0, {
+    volatile int *lock = &zero[0];
+    while (*lock != 0) {
+    }
+    *lock = 1;
+    zero[1]++;
+    __threadfence();
+    *lock = 0;
+})
+KERNEL(race_last_block_takes_all, "race", 4, 32, 0, {
+    fresh[blockIdx.x] = 1; /* every thread of the block */
+    __syncthreads();
+    if ((threadIdx.x == 0) && (blockIdx.x == 3)) {
+        zero[0] = fresh[0];
+    }
+})
 KERNEL(race_syncwarp_of_half, "race", 1, 32, 0, {
     __shared__ int word[32];
     word[threadIdx.x] = 1;
@@ -156,7 +190,34 @@ KERNEL(bounds_dynamic, "bounds", 1, N, 128, {
     extern __shared__ int all[];
     all[threadIdx.x] = 1;
 })
+KERNEL(bounds_before_shared, "bounds", 1, 1, 0, {
+    __shared__ int only[16];
+    only[zero[0] - 1] = 1;
+})
+KERNEL(bounds_far_in_a_gap, "bounds", 1, 1, 0, {
+    __shared__ int only[16];
+    only[0]     = 0;
+    int *at     = only + zero[0];
+    at[16 + 40] = 1;
+})
+KERNEL(bounds_local_array, "bounds", 1, 1, 0, {
+    int local[4] = {1, 2, 3, 4};
+    fresh[0] = local[4 + zero[0]];
+})
+KERNEL(bounds_inner_index, "bounds", 1, 8, 0, {
+    __shared__ int tile[8][8];
+    tile[threadIdx.x][0] = 1;
+    __syncthreads();
+    zero[threadIdx.x] = tile[0][8 * threadIdx.x];
+})
+__device__ int *kept;
+KERNEL(bounds_new, "bounds", 1, 1, 0, {
+    kept    = new int[4];
+    kept[4] = 1;
+    delete[] kept;
+})
 __constant__ int table[4];
+KERNEL(bounds_before_constant, "bounds", 1, 1, 0, { fresh[0] = table[zero[0] - 1]; })
 KERNEL(bounds_constant, "bounds", 1, 1, 0, { fresh[0] = table[4 + zero[0]]; })
 KERNEL(bounds_null, "bounds", 1, 1, 0, { *(int *)(size_t)zero[0] = 1; })
 SCENE(bounds_copy, "bounds")
@@ -166,7 +227,63 @@ SCENE(bounds_copy, "bounds")
     cudaMemcpy(a.zero, host, sizeof(host), cudaMemcpyHostToDevice);
     drop(a);
 }
+SCENE(bounds_copy_from_nothing, "bounds")
+{
+    arrays a = make();
+    cudaMemcpy(a.zero, (void *)4096, 4, cudaMemcpyHostToDevice);
+    drop(a);
+}
+static void copy(bool to_null, cudaMemcpyKind kind)
+{
+    int    host = 1;
+    arrays a = make();
+    if (cudaMemcpy(to_null ? NULL : a.zero, &host, 4, kind) == cudaSuccess) {
+        puts("no error");
+    }
+    drop(a);
+}
+SCENE(copy_to_null, "bounds") { copy(true, cudaMemcpyHostToDevice); }
+SCENE(copy_of_wrong_kind, "copy") { copy(false, cudaMemcpyDeviceToHost); }
+SCENE(copy_of_no_kind, "copy") { copy(false, (cudaMemcpyKind)7); }
+SCENE(fill_of_host_memory, "copy")
+{
+    int host[4];
+    cudaMemset(host, 0, sizeof(host));
+}
 __global__ void set(int *at, int v) { *at = v; }
+KERNEL(freed_twice_in_kernel, "double-free", 1, 1, 0, {
+    kept = new int;
+    delete kept;
+    delete kept;
+})
+__global__ void keep() { kept = (int *)malloc(4); }
+SCENE(copy_of_the_kernels_heap, "copy")
+{
+    int *at, v;
+    keep<<<1, 1>>>();
+    cudaMemcpyFromSymbol(&at, kept, sizeof(at));
+    cudaMemcpy(&v, at, 4, cudaMemcpyDeviceToHost);
+}
+SCENE(freed_by_the_wrong_call, "invalid-free")
+{
+    int *at;
+    cudaMallocHost(&at, 4);
+    cudaFree(at);
+}
+SCENE(stream_destroyed_twice, "double-free")
+{
+    cudaStream_t s;
+    cudaStreamCreate(&s);
+    cudaStreamDestroy(s);
+    cudaStreamDestroy(s);
+}
+SCENE(stream_after_destroy, "use-after-free")
+{
+    cudaStream_t s;
+    cudaStreamCreate(&s);
+    cudaStreamDestroy(s);
+    cudaStreamSynchronize(s);
+}
 SCENE(use_after_free, "use-after-free")
 {
     arrays a = make();
@@ -193,17 +310,22 @@ SCENE(free_inside, "invalid-free")
     cudaFree(a.zero + 1);
     drop(a);
 }
-SCENE(leak, "leak")
+SCENE(leak, "note:leak")
 {
     arrays a = make();
     cudaFree(a.zero);
 }
-KERNEL(leak_in_kernel, "leak", 1, 1, 0, { *(void **)zero = malloc(4); })
+KERNEL(leak_in_kernel, "note:leak", 1, 1, 0, { *(void **)zero = malloc(4); })
 SCENE(host_pointer, "host-memory")
 {
     int *at = new int;
     set<<<1, 1>>>(at, 1);
     delete at;
+}
+SCENE(address_of_a_local_variable, "host-memory")
+{
+    int local = 0;
+    set<<<1, 1>>>(&local, 1);
 }
 SCENE(device_pointer_on_host, "host-access")
 {
@@ -228,6 +350,18 @@ KERNEL(unwritten_dynamic, "uninitialised", 1, 1, 64, {
     zero[0] = all[3];
 })
 KERNEL(unwritten_global, "uninitialised", 1, N, 0, { zero[threadIdx.x] = fresh[threadIdx.x]; })
+struct item {
+    char kind;
+    int  v[7];
+};
+KERNEL(unwritten_structure, "uninitialised", 1, 2, 0, {
+    __shared__ item all[2];
+    if (threadIdx.x == 0) {
+        all[0] = item();
+    }
+    __syncthreads();
+    ((item *)fresh)[threadIdx.x] = all[threadIdx.x];
+})
 KERNEL(unwritten_in_next_block, "uninitialised", 2, 1, 0, {
     __shared__ int word;
     if (blockIdx.x == 0) {
@@ -256,6 +390,9 @@ __global__ void kernel_barrier_of_half(int *zero, int *)
     __syncthreads();
 }
 RUN(barrier_of_half, "divergence", 1, N, 0)
+KERNEL(barriers_of_one_line, "divergence", 1, N, 0, {
+    if (threadIdx.x < 32) { __syncthreads(); } else { __syncthreads(); }
+})
 KERNEL(mask_without_caller, "divergence", 1, 32, 0, { zero[threadIdx.x] = __any_sync(1, 1); })
 KERNEL(mask_of_absent_lane, "divergence", 1, 32, 0, {
     if (threadIdx.x == 0) {
@@ -269,7 +406,33 @@ KERNEL(shuffle_outside_mask, "mask", 1, 32, 0, {
         zero[threadIdx.x] = __shfl_sync(0xffff, (int)threadIdx.x, 20);
     }
 })
-KERNEL(left_early, "left-early", 1, N, 0, {
+KERNEL(shuffle_from_absent_lane, "mask", 1, 8, 0, {
+    zero[threadIdx.x] = __shfl_xor_sync(~0u, (int)threadIdx.x, 16);
+})
+KERNEL(shuffle_from_lane_that_left, "mask", 1, 32, 0, {
+    if (threadIdx.x >= 16) {
+        return;
+    }
+    zero[threadIdx.x] = __shfl_sync(~0u, (int)threadIdx.x, 20);
+})
+KERNEL(shuffle_sum_of_half_a_warp, "mask", 1, 16, 0, {
+    int v = 1;
+    for (int i = 16; i > 0; i /= 2) {
+        v += __shfl_down_sync(~0u, v, i);
+    }
+    zero[threadIdx.x] = v;
+})
+/* A usual sum of 16 lanes: the upper ones get what nobody uses. */
+KERNEL(shuffle_past_the_last_lane, "note:mask", 1, 32, 0, {
+    if (threadIdx.x < 16) {
+        int v = 1;
+        for (int i = 8; i > 0; i /= 2) {
+            v += __shfl_down_sync(0xffff, v, i);
+        }
+        zero[threadIdx.x] = v;
+    }
+})
+KERNEL(left_early, "note:left-early", 1, N, 0, {
     if (threadIdx.x >= 40) {
         return;
     }
@@ -285,6 +448,9 @@ KERNEL(flag_never_set, "livelock", 1, 2, 0, {
 })
 KERNEL(assertion, "assert", 1, 32, 0, { assert(zero[threadIdx.x] == 1); })
 KERNEL(too_many_threads, "launch", 1, 1025, 0, { zero[0] = 1; })
+KERNEL(no_threads, "launch", 1, 0, 0, { zero[0] = 1; })
+KERNEL(too_many_rows, "launch", dim3(1, 65536), 1, 0, { zero[0] = 1; })
+KERNEL(too_much_shared_memory, "launch", 1, 1, 49153, { zero[0] = 1; })
 /* Two threads find the place free only if one is stopped between its two atomics. */
 KERNEL(explore_lost_update, "assert", 1, 2, 0, {
     if (atomicAdd(&zero[0], 0) == 0) {
@@ -331,124 +497,6 @@ SCENE(pool_overrun, "pool-bounds") { use_pool(1); }
 SCENE(pool_after_free, "pool-use-after-free") { use_pool(2); }
 SCENE(pool_double_free, "pool-double-free") { use_pool(3); }
 SCENE(pool, "none") { use_pool(0); }
-
-/* ---- correct ---- */
-
-template <typename T> __device__ T block_sum(T *tile, T v)
-{
-    tile[threadIdx.x] = v;
-    __syncthreads();
-    for (unsigned i = blockDim.x / 2; i > 0; i /= 2) {
-        if (threadIdx.x < i) {
-            tile[threadIdx.x] += tile[threadIdx.x + i];
-        }
-        __syncthreads();
-    }
-    return tile[0];
-}
-KERNEL(reduction, "none", 3, N, N * sizeof(int), {
-    extern __shared__ int all[];
-    const int sum = block_sum(all, 1);
-    assert(sum == N);
-    if (threadIdx.x == 0) {
-        atomicAdd(&zero[0], sum);
-    }
-})
-KERNEL(warp_reduction, "none", 1, N, 0, {
-    int v = (int)threadIdx.x % 32;
-    for (int i = 16; i > 0; i /= 2) {
-        v += __shfl_xor_sync(~0u, v, i);
-    }
-    assert((v == 496) && (__popc(__ballot_sync(~0u, v == 496)) == 32));
-    assert(__reduce_add_sync(~0u, 1u) == 32);
-    assert(__shfl_down_sync(~0u, 1.5 * (threadIdx.x % 32), 1, 8) ==
-           1.5 * (threadIdx.x % 32 + (threadIdx.x % 8 != 7)));
-})
-KERNEL(last_block_with_fence, "none", 4, 32, 0, { last_block(zero, fresh, true); })
-KERNEL(histogram, "none", 2, N, 0, {
-    __shared__ int count[8];
-    if (threadIdx.x < 8) {
-        count[threadIdx.x] = 0;
-    }
-    __syncthreads();
-    atomicAdd(&count[threadIdx.x % 8], 1);
-    __syncthreads();
-    if (threadIdx.x < 8) {
-        atomicAdd(&zero[threadIdx.x], count[threadIdx.x]);
-    }
-})
-KERNEL(neighbouring_bytes, "none", 1, N, 0, {
-    ((char *)fresh)[threadIdx.x] = 1;
-    __syncthreads();
-    zero[threadIdx.x] = ((char *)fresh)[N - 1 - threadIdx.x];
-})
-KERNEL(spin_lock, "none", 1, N, 0, {
-    while (atomicCAS(&zero[0], 0, 1) != 0) {
-    }
-    __threadfence();
-    zero[1]++;
-    __threadfence();
-    atomicExch(&zero[0], 0);
-})
-KERNEL(flag_between_warps, "none", 1, N, 0, {
-    if (threadIdx.x == 0) {
-        fresh[0] = 7;
-        __threadfence();
-        *(volatile int *)&zero[0] = 1;
-    } else if (threadIdx.x == 32) {
-        while (*(volatile int *)&zero[0] == 0) {
-        }
-        __threadfence();
-        assert(fresh[0] == 7);
-    }
-})
-KERNEL(part_of_a_warp, "none", 1, 40, 0, {
-    if (threadIdx.x < 36) {
-        assert(__any_sync(__activemask(), 1));
-    }
-    assert(__all_sync(~0u, 1) && (__syncthreads_count(threadIdx.x < 3) == 3));
-})
-KERNEL(returns_without_barrier, "none", 1, N, 0, {
-    if (threadIdx.x > 40) {
-        return;
-    }
-    zero[threadIdx.x] = __popc(__match_any_sync(__activemask(), 1));
-})
-struct twice {
-    template <typename T> __device__ T operator()(T v) const { return v + v; }
-};
-template <int n, typename F> __global__ void apply(int *to, F f) { to[threadIdx.x] = f(n); }
-SCENE(templates_and_managed, "none")
-{
-    int *at = NULL;
-    cudaMallocManaged(&at, N * sizeof(int));
-    at[0] = 0;
-    apply<2 + (3 > 2)><<<dim3(1), dim3(N, 1, 1)>>>(at, twice());
-    apply<4><<<1, N>>>(at, [] __device__(int v) { return v; });
-    cudaDeviceSynchronize();
-    if (at[5] != 4) {
-        puts("wrong");
-    }
-    cudaFree(at);
-}
-template <typename T> __constant__ T more[2];
-__device__ int   counter;
-__constant__ int factors[2];
-__global__ void  count(const int n) { atomicAdd(&counter, n * factors[1] * more<int>[1]); }
-SCENE(symbols_and_functions, "none")
-{
-    const int two[2] = {1, 2};
-    int       sum    = 0;
-    void    (*kernel)(const int) = count;
-
-    cudaMemcpyToSymbol(factors, two, sizeof(two));
-    cudaMemcpyToSymbol(more<int>, two, sizeof(two));
-    kernel<<<2, 3>>>(5);
-    cudaMemcpyFromSymbol(&sum, counter, sizeof(sum));
-    if (sum != 120) {
-        puts("wrong");
-    }
-}
 
 int main(int argc, char **argv)
 {

@@ -15,31 +15,24 @@
 #include "tools/message.h"
 #include "translate.h"
 
-#define MOST_WORDS 512
-
 /* ---- commands ---- */
 
-typedef struct command {
-    const char *word[MOST_WORDS + 1];
-    int         count;
-} command;
-
-static void add(command *to, const char *word)
+void check_command_add(check_command *to, const char *word)
 {
-    if (to->count < MOST_WORDS) {
+    if (to->count < CHECK_WORDS) {
         to->word[to->count++] = word;
         to->word[to->count]   = NULL;
     }
 }
 
-static void add_all(command *to, const char *const words[])
+static void add_all(check_command *to, const char *const words[])
 {
     for (int i = 0; words[i] != NULL; i++) {
-        add(to, words[i]);
+        check_command_add(to, words[i]);
     }
 }
 
-static int run(const check_request *request, const command *what, int quiet)
+static int run(const check_request *request, const check_command *what, int quiet)
 {
     pid_t child;
     int   status = 0;
@@ -120,45 +113,14 @@ static int write_text(const char *path, const check_text *text)
 static const char *const language[] = { "-std=c++17", "-O1", "-gdwarf-4", "-w",
                                         "-fno-omit-frame-pointer", "-fno-threadsafe-statics",
                                         NULL };
-/* Each access calls __tsan_readN() or __tsan_writeN(): this library's, at the link. */
+/* Each access calls __tsan_readN() or __tsan_writeN(), and an index outside of its array
+ * __ubsan_handle_out_of_bounds(): this library's, at the link. */
 static const char *const instrumented[] = {
-    "-fsanitize=thread", "-mllvm", "-tsan-instrument-func-entry-exit=0",
+    "-fsanitize=thread,array-bounds", "-mllvm", "-tsan-instrument-func-entry-exit=0",
     "-mllvm", "-tsan-instrument-atomics=0", "-mllvm", "-tsan-distinguish-volatile=1",
     "-mllvm", "-tsan-instrument-read-before-write=1", "-S", "-fno-verbose-asm",
     "-x", "c++-cpp-output", NULL
 };
-
-/* Options of nvcc that mean nothing here; value: its next word does not, either. */
-static const struct {
-    const char *word;
-    int         value;
-} dropped[] = {
-    { "--default-stream", 1 }, { "--", 0 }, { "-arch", 0 }, { "-gencode", 1 }, { "-rdc", 0 },
-    { "-lineinfo", 0 }, { "-G", 0 }, { "-expt-", 0 }, { "-extended-lambda", 0 },
-    { "-use_fast_math", 0 }, { "-maxrregcount", 0 },
-    { "-Xptxas", 1 }, { "-Xcompiler", 0 }, { "-ccbin", 1 }, { "-dc", 0 }, { "-O", 0 },
-    { "-Wall", 0 }, { "-lcudart", 0 }, { "-fopenmp", 0 },
-};
-
-/* The user's options for the compiler: `link`, those for the linker only. */
-static void add_options(command *to, const check_request *request, int link)
-{
-    for (int i = 0; i < request->compiler_count; i++) {
-        const char *word = request->compiler_words[i];
-        size_t      d    = 0;
-
-        while ((d < sizeof(dropped) / sizeof(dropped[0])) &&
-               (strncmp(word, dropped[d].word, strlen(dropped[d].word)) != 0)) {
-            d++;
-        }
-        if (d < sizeof(dropped) / sizeof(dropped[0])) {
-            i += dropped[d].value;
-        } else if (link == ((strncmp(word, "-l", 2) == 0) || (strncmp(word, "-L", 2) == 0) ||
-                            (strncmp(word, "-Wl,", 4) == 0))) {
-            add(to, word);
-        }
-    }
-}
 
 static char *path_of(const char *format, const char *folder, int n)
 {
@@ -183,21 +145,24 @@ static int in_root(char **word_p, const char *option, const check_request *reque
 
 static int preprocess(const check_request *request, const char *source, const char *out)
 {
-    command what  = { .count = 0 };
+    check_command what  = { .count = 0 };
     char   *names = NULL;
     char   *own   = NULL;
     int     status = CHECK_FAILED;
 
     if ((in_root(&names, "-I", request, "/include/shpool/check", INCLUDES "/shpool/check") >= 0) &&
         (in_root(&own, "-I", request, "/include", INCLUDES) >= 0)) {
-        add(&what, request->compiler);
+        check_command_add(&what, request->compiler);
         add_all(&what, language);
-        add(&what, names);
-        add_options(&what, request, 0);
-        add(&what, own);
+        check_command_add(&what, names);
+        add_all(&what, request->compile.word);
+        check_command_add(&what, own);
+        if ((strlen(source) > 3) && (strcmp(source + strlen(source) - 3, ".cu") == 0)) {
+            add_all(&what, (const char *const[]){ "-D__CUDACC__=1", "-D__NVCC__=1", "-include",
+                                                  "cuda_runtime.h", NULL });
+        } /* as nvcc: C++ may have types of its own with CUDA's names */
         add_all(&what, (const char *const[]){
-            "-D__CUDACC__=1", "-D__NVCC__=1", "-DSHPOOL_CHECKED=1", "-include", "cuda_runtime.h",
-            "-E", "-x", "c++", source, "-o", out, NULL });
+            "-DSHPOOL_CHECKED=1", "-E", "-x", "c++", source, "-o", out, NULL });
         status = run(request, &what, 0) ? CHECK_FAILED : 0;
     }
     free(names);
@@ -247,11 +212,11 @@ static int edit(const char *source, const char *path)
 
 static int compile(const check_request *request, const char *from, const char *to)
 {
-    command what = { .count = 0 };
+    check_command what = { .count = 0 };
 
-    add(&what, request->compiler);
+    check_command_add(&what, request->compiler);
     add_all(&what, language);
-    add_options(&what, request, 0);
+    add_all(&what, request->compile.word);
     add_all(&what, instrumented);
     add_all(&what, (const char *const[]){ from, "-o", to, NULL });
     return run(request, &what, 0) ? CHECK_FAILED : 0;
@@ -259,9 +224,9 @@ static int compile(const check_request *request, const char *from, const char *t
 
 static int assemble(const check_request *request, const char *from, const char *to)
 {
-    command what = { .count = 0 };
+    check_command what = { .count = 0 };
 
-    add(&what, request->compiler);
+    check_command_add(&what, request->compiler);
     add_all(&what, (const char *const[]){ "-c", "-Wa,--no-warn", from, "-o", to, NULL });
     return run(request, &what, 0) ? CHECK_FAILED : 0;
 }
@@ -289,18 +254,18 @@ static int build_one(const check_request *request, const char *folder, int n, co
 
 static int link_all(const check_request *request, char *const *objects, const char *program)
 {
-    command what   = { .count = 0 };
+    check_command what   = { .count = 0 };
     char   *search = NULL;
     char   *find   = NULL;
     int     status = CHECK_FAILED;
 
     if ((in_root(&search, "-L", request, "/lib", LIBRARIES) >= 0) &&
         (in_root(&find, "-Wl,-rpath,", request, "/lib", LIBRARIES) >= 0)) {
-        add(&what, request->compiler);
+        check_command_add(&what, request->compiler);
         for (int i = 0; i < request->source_count; i++) {
-            add(&what, objects[i]);
+            check_command_add(&what, objects[i]);
         }
-        add_options(&what, request, 1);
+        add_all(&what, request->link.word);
         add_all(&what, (const char *const[]){ "-rdynamic", "-o", program, search, find,
                                               "-lshpool_check", "-lshpool", "-lm", "-lpthread",
                                               NULL });
@@ -331,11 +296,11 @@ int check_build(const check_request *request, const check_folder *folder, const 
 
 int check_run_program(const check_request *request, const char *program, int quiet)
 {
-    command what = { .count = 0 };
+    check_command what = { .count = 0 };
 
-    add(&what, program);
+    check_command_add(&what, program);
     for (int i = 0; i < request->program_count; i++) {
-        add(&what, request->program_words[i]);
+        check_command_add(&what, request->program_words[i]);
     }
     return run(request, &what, quiet);
 }

@@ -8,12 +8,21 @@
 
 #define CHECK_FAILED 2 /* exit status: it could not be built */
 
+#define CHECK_WORDS 512
+
+typedef struct check_command {
+    const char *word[CHECK_WORDS + 1]; /* NULL ends it */
+    int         count;
+} check_command;
+
+void check_command_add(check_command *to, const char *word);
+
 typedef struct check_request {
+    check_command compile; /* the user's options */
+    check_command link;
     char       **sources;
-    char       **compiler_words;
     char       **program_words;
     int          source_count;
-    int          compiler_count;
     int          program_count;
     const char  *output;
     const char  *sarif;
@@ -25,11 +34,15 @@ typedef struct check_request {
     uint32_t     explore; /* UINT32_MAX: no */
     uint32_t     budget;
     int          strict;
+    int          counts;
     int          verbose;
 } check_request;
 
 /** Print the options' lines of the usage. */
 void check_rows_print(FILE *to);
+
+/** Sort nvcc's options by who needs them; -1: one is wrong, and stderr says why. */
+int check_options(check_request *request, char **words, int count);
 
 /** A folder for temporary files. */
 typedef struct check_folder {

@@ -39,8 +39,10 @@ static const tool_row rows[] = {
      "try every schedule with up to N preemptions, for\n"
      "launches of one block"},
     {"--budget N", tool_number, AT(budget), 1, 4000000, NULL,
-     "thousands of switches of a block, more are a livelock\n"
-     "[100000]"},
+     "thousands of atomic and volatile accesses in a row that\n"
+     "are a livelock [10000]"},
+    {"--counts", tool_flag, AT(counts), 1, 0, NULL,
+     "note uncoalesced accesses and bank conflicts; slower"},
     {"--strict", tool_flag, AT(strict), 1, 0, NULL,
      "notes are errors, too: leaks, threads that left early"},
     {"--sarif FILE", tool_file, AT(sarif), 0, 0, NULL, "write the findings as SARIF"},
@@ -96,10 +98,10 @@ static int run_all(const check_request *request, const char *program, const char
     for (uint32_t i = 0; (i < request->seeds) && (status == 0); i++) {
         char *asked = NULL;
 
-        if (asprintf(&asked, "seed=%u,explore=%u,budget=%u,strict=%d,output=%s",
+        if (asprintf(&asked, "seed=%u,explore=%u,budget=%u,strict=%d,counts=%d,output=%s",
                      request->seed + i,
                      (request->explore != UINT32_MAX) ? request->explore + 1u : 0u,
-                     request->budget, request->strict, log) < 0) {
+                     request->budget, request->strict, request->counts, log) < 0) {
             return CHECK_FAILED;
         }
         (void)setenv("LIBSHPOOL_CHECK", asked, 1);
@@ -139,24 +141,23 @@ static int build_and_run(const check_request *request)
 
 static int run(int argc, char **argv)
 {
-    check_request request = { .seed = 1, .seeds = 1, .explore = UINT32_MAX, .budget = 100000,
+    check_request request = { .seed = 1, .seeds = 1, .explore = UINT32_MAX, .budget = 10000,
                               .compiler = "clang++", .root = NULL };
     int           left    = argc;
     int           own;
+    int           options;
     int           status;
+    char        **words   = part(argv, &left, &own);
 
-    request.compiler_words = part(argv, &left, &own);
-    request.program_words  = part(request.compiler_words, &left, &request.compiler_count);
-    request.program_count  = left;
-    if (own == argc) {
-        request.compiler_count = request.program_count = 0;
-    }
+    request.program_words = part(words, &left, &options);
+    request.program_count = (own == argc) ? 0 : left;
+    options               = (own == argc) ? 0 : options;
     argv[own] = NULL;
     status    = tool_parse(&parser, own, argv, &request);
     if (status != 0) {
         return (status == 1) ? 0 : CHECK_FAILED;
     }
-    return build_and_run(&request);
+    return (check_options(&request, words, options) == 0) ? build_and_run(&request) : CHECK_FAILED;
 }
 
 int main(int argc, char **argv)

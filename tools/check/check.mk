@@ -5,6 +5,7 @@ shpool_check_SOURCES = \
 	tools/check/check.c \
 	tools/check/findings.c \
 	tools/check/findings.h \
+	tools/check/options.c \
 	tools/check/translate.c \
 	tools/check/translate.h \
 	$(shpool_tool_sources)

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* CUDA C++ to C++, and the edit of its assembly.
  *
- *   kernel<<<grid, block>>>(a, b)    launch("kernel", grid, block).of([=](auto... args) {
- *                                    kernel(args...); })(a, b)
+ *   kernel<<<grid, block>>>(a, b)    launch("kernel", grid, block).of([=](auto pick)
+ *                                    -> decltype(pick.of(kernel)) { return pick.of(kernel); },
+ *                                    [=](auto... args) { kernel(args...); })(a, b): the first
+ *                                    function fails if the arguments must select the kernel
  *   __shared__ float tile[32];       static float tile[32], in the section of shared memory: the
  *                                    blocks of a kernel run one after another
  *   extern __shared__ int all[];     another name of the runtime's array
@@ -229,6 +231,11 @@ static void add_arguments(check_text *out, const char *from, size_t bytes)
 /* `at` is at `<<<`; returns the place after the launch, or NULL. */
 static const char *translate_launch(const char *at, check_text *out, char *error, size_t room)
 {
+    /* the callee stands between each two of these */
+    static const char *const around[] = {
+        ").of([=](auto shpool_pick) -> decltype(shpool_pick.of(", ")) { return shpool_pick.of(",
+        "); }, [=](auto... shpool_args) { ", "(shpool_args...); })",
+    };
     check_text  inner = { 0 };
     char       *arguments;
     const char *begin = callee_begin(out->start, out->start + out->bytes);
@@ -258,9 +265,10 @@ static const char *translate_launch(const char *at, check_text *out, char *error
     }
     check_text_say(out, "\", ");
     check_text_add(out, config, (size_t)(end - config));
-    check_text_say(out, ").of([=](auto... shpool_args) { ");
-    check_text_say(out, callee);
-    check_text_say(out, "(shpool_args...); })");
+    for (size_t i = 0; i < sizeof(around) / sizeof(around[0]); i++) {
+        check_text_say(out, around[i]);
+        check_text_say(out, (i + 1u < sizeof(around) / sizeof(around[0])) ? callee : "");
+    }
     none = 1;
     for (const char *c = end + 3; c < open; c++) {
         none = none && isspace((unsigned char)*c);
@@ -353,19 +361,30 @@ static int says_before(const check_text *out, const char *word)
     return 0;
 }
 
+/* clang allows C's word here, not C++'s; returns where to go on. */
+static const char *say_alignas(const char *at, check_text *out)
+{
+    if (strncmp(skip_blanks(at), "alignas", 7) != 0) {
+        return at;
+    }
+    check_text_say(out, " _Alignas");
+    return skip_blanks(at) + 7;
+}
+
 /* After the word __shared__; returns where to go on. */
 static const char *translate_shared(const char *at, check_text *out)
 {
     declaration is = look_ahead(at);
 
     if ((is.is_extern || says_before(out, "extern")) && (is.end != NULL)) {
+        at = say_alignas(at, out);
         check_text_add(out, at, (size_t)(is.end - at));
         check_text_say(out, " __asm__(\"shpool_check_dynamic\")");
         return is.end;
     }
     check_text_say(out, says_before(out, "static") || (strncmp(skip_blanks(at), "static", 6) == 0)
                             ? SECTION("shpool_shared") : "static " SECTION("shpool_shared"));
-    return at;
+    return say_alignas(at, out);
 }
 
 static void translate_device(const char *at, check_text *out)
@@ -406,6 +425,9 @@ static int is_ptx(const char *word, const char *at)
     return 0;
 }
 
+#define CASTS 4u
+static const char *const casts[CASTS] = { "void*)", "void *)", "const void*)", "const void *)" };
+
 /* An identifier; returns where to go on. */
 static const char *translate_word(const char *word, const char *at, check_text *out)
 {
@@ -417,6 +439,20 @@ static const char *translate_word(const char *word, const char *at, check_text *
     if (is_this(word, bytes, "__device__") || is_this(word, bytes, "__constant__") ||
         is_this(word, bytes, "__managed__")) {
         translate_device(at, out);
+        return at;
+    }
+    if (is_this(word, bytes, "cudaLaunchKernel")) { /* the parameters' types are needed */
+        const char *cast = skip_blanks(at + strspn(at, " ("));
+        size_t      c    = 0;
+
+        check_text_add(out, word, bytes);
+        while ((c < CASTS) && (strncmp(cast, casts[c], strlen(casts[c])) != 0)) {
+            c++;
+        }
+        if ((*at == '(') && (at[1] == '(') && (c < CASTS)) {
+            check_text_say(out, "(");
+            at = cast + strlen(casts[c]);
+        }
         return at;
     }
     if (is_this(word, bytes, "__noinline__") && (out->bytes > 0) &&
@@ -473,36 +509,38 @@ void check_translate(const char *source, check_text *out, char *error, size_t ro
 
 /* ---- assembly ---- */
 
-static const char *const renamed[] = { "memcpy", "memmove", "memset", "malloc", "free",
-                                       "__assert_fail" };
+static const char *const renamed[] = {
+    "memcpy", "memmove", "memset", "malloc", "free", "__assert_fail",
+    "_Znwm", "_Znam", "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t",
+    "_ZnwmRKSt9nothrow_t", "_ZnamRKSt9nothrow_t", "_ZdlPv", "_ZdaPv", "_ZdlPvm", "_ZdaPvm",
+    "_ZdlPvSt11align_val_t", "_ZdaPvSt11align_val_t", "_ZdlPvmSt11align_val_t",
+    "_ZdaPvmSt11align_val_t",
+};
 
 /* Add a line; a call of one of these becomes one of shpool_check_c_memcpy and so on. */
 static void add_line(check_text *out, const char *line, size_t bytes)
 {
-    const char *end = line + bytes;
-    const char *op  = line + strspn(line, "\t ");
-    const char *name;
+    const char *end    = line + bytes;
+    const char *op     = line + strspn(line, "\t ");
+    const char *name   = op + strcspn(op, "\t \n");
+    size_t      length = 0;
+    size_t      i      = 0;
 
-    name = op + strcspn(op, "\t \n");
     name += strspn(name, "\t ");
-    if ((name < end) && ((strncmp(op, "call", 4) == 0) || (strncmp(op, "jmp", 3) == 0) ||
-                         (strncmp(op, "bl\t", 3) == 0) || (strncmp(op, "b\t", 2) == 0))) {
-        size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz_");
-
-        for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++) {
-            if (is_this(name, length, renamed[i]) && ((name[length] == '@') ||
-                                                      isspace((unsigned char)name[length]))) {
-                check_text_add(out, line, (size_t)(name - line));
-                check_text_say(out, strcmp(renamed[i], "__assert_fail") == 0
-                                        ? "shpool_check_c_assert" : "shpool_check_c_");
-                check_text_add(out, name + (strcmp(renamed[i], "__assert_fail") == 0 ? length : 0u),
-                               (size_t)(end - name) -
-                                   (strcmp(renamed[i], "__assert_fail") == 0 ? length : 0u));
-                return;
-            }
-        }
+    while (is_word(name[length])) {
+        length++;
     }
-    check_text_add(out, line, bytes);
+    while ((i < sizeof(renamed) / sizeof(renamed[0])) && !is_this(name, length, renamed[i])) {
+        i++;
+    }
+    if ((i < sizeof(renamed) / sizeof(renamed[0])) &&
+        ((strncmp(op, "call", 4) == 0) || (strncmp(op, "jmp", 3) == 0) ||
+         (strncmp(op, "bl\t", 3) == 0) || (strncmp(op, "b\t", 2) == 0))) {
+        check_text_add(out, line, (size_t)(name - line));
+        check_text_say(out, "shpool_check_c_");
+        line = name;
+    }
+    check_text_add(out, line, (size_t)(end - line));
 }
 
 void check_assembly(const char *source, check_text *out)
@@ -510,7 +548,9 @@ void check_assembly(const char *source, check_text *out)
     int in_section = 0;
     static const char read_only[] = ",\"a";
 
-    check_text_say(out, "");
+    /* a gap before the first one, too */
+    check_text_say(out, "\t.section\tshpool_shared,\"aw\"\n" GAP
+                        "\t.section\tshpool_device,\"aw\"\n" GAP "\t.text\n");
     while (*source != '\0') {
         size_t bytes = strcspn(source, "\n");
 

@@ -14,6 +14,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdlib>
+#include <tuple>
 #include <type_traits>
 #include <utility>
 
@@ -34,7 +35,8 @@
 #define __builtin_align__(_n) __align__(_n)
 
 /* No call of this header is an access of the program's; shpool_check_access() is told of those. */
-#pragma clang attribute push(__attribute__((no_sanitize("thread"))), apply_to = function)
+#pragma clang attribute push(__attribute__((no_sanitize("thread", "array-bounds"))), \
+                             apply_to = function)
 
 #pragma push_macro("__CUDACC__")
 #undef __CUDACC__
@@ -42,7 +44,9 @@
 #pragma pop_macro("__CUDACC__")
 
 #define SHPOOL_CHECK_PC    __builtin_return_address(0)
-#define SHPOOL_CHECK_HERE  const char *file = __builtin_FILE(), int line = __builtin_LINE()
+#define SHPOOL_CHECK_HERE \
+    const char *file = __builtin_FILE(), \
+    int line = (int)(__builtin_LINE() | ((unsigned)__builtin_COLUMN() & 0x7ffu) << 20)
 #define SHPOOL_CHECK_CALL  __attribute__((noinline)) inline
 
 /* ---- vector types ---- */
@@ -82,21 +86,22 @@ struct dim3 {
 
 /* ---- errors ---- */
 
-enum cudaError {
-    cudaSuccess = 0, cudaErrorInvalidValue = 1, cudaErrorMemoryAllocation = 2,
-    cudaErrorInitializationError = 3, cudaErrorCudartUnloading = 4,
-    cudaErrorInvalidConfiguration = 9, cudaErrorInvalidSymbol = 13,
-    cudaErrorInvalidDevicePointer = 17, cudaErrorInvalidMemcpyDirection = 21,
-    cudaErrorInsufficientDriver = 35, cudaErrorNoDevice = 100, cudaErrorInvalidDevice = 101,
-    cudaErrorInvalidResourceHandle = 400, cudaErrorNotReady = 600,
-    cudaErrorIllegalAddress = 700, cudaErrorLaunchOutOfResources = 701,
-    cudaErrorLaunchTimeout = 702,
-    cudaErrorPeerAccessAlreadyEnabled = 704, cudaErrorAssert = 710, cudaErrorLaunchFailure = 719,
-    cudaErrorNotSupported = 801, cudaErrorUnknown = 999
-};
+#define SHPOOL_CHECK_ERRORS(X) \
+    X(InvalidValue, 1) X(MemoryAllocation, 2) X(InitializationError, 3) X(CudartUnloading, 4) \
+    X(InvalidConfiguration, 9) X(InvalidPitchValue, 12) X(InvalidSymbol, 13) \
+    X(InvalidDevicePointer, 17) X(InvalidMemcpyDirection, 21) X(InsufficientDriver, 35) \
+    X(NoDevice, 100) X(InvalidDevice, 101) X(InvalidResourceHandle, 400) X(NotReady, 600) \
+    X(IllegalAddress, 700) X(LaunchOutOfResources, 701) X(LaunchTimeout, 702) \
+    X(PeerAccessAlreadyEnabled, 704) X(Assert, 710) X(LaunchFailure, 719) X(NotSupported, 801) \
+    X(StreamCaptureImplicit, 906) X(Unknown, 999)
+#define SHPOOL_CHECK_ERROR(_name, _value) cudaError##_name = _value,
+enum cudaError { cudaSuccess = 0, SHPOOL_CHECK_ERRORS(SHPOOL_CHECK_ERROR) };
+#undef SHPOOL_CHECK_ERROR
 typedef enum cudaError cudaError_t;
 
-inline int &shpool_check_last() { static int last; return last; }
+/* The last error of this thread, and the first of a kernel, which stays. */
+inline int &shpool_check_last() { static thread_local int last; return last; }
+inline int &shpool_check_sticky() { static int sticky; return sticky; }
 inline cudaError_t shpool_check_error(int error)
 {
     if (error != 0) {
@@ -104,7 +109,13 @@ inline cudaError_t shpool_check_error(int error)
     }
     return (cudaError_t)error;
 }
-inline cudaError_t cudaPeekAtLastError() { return (cudaError_t)shpool_check_last(); }
+inline cudaError_t cudaPeekAtLastError()
+{
+    if (shpool_check_last() != 0) {
+        shpool_check_read_error();
+    }
+    return (cudaError_t)shpool_check_last();
+}
 inline cudaError_t cudaGetLastError()
 {
     cudaError_t last = cudaPeekAtLastError();
@@ -112,21 +123,16 @@ inline cudaError_t cudaGetLastError()
     shpool_check_last() = 0;
     return last;
 }
+/* What a call that waits for kernels returns: not the error of a launch that was refused. */
+inline cudaError_t shpool_check_wait() { return shpool_check_error(shpool_check_sticky()); }
 inline const char *cudaGetErrorName(cudaError_t error)
 {
     switch (error) {
     case cudaSuccess: return "cudaSuccess";
-    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
-    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
-    case cudaErrorInvalidConfiguration: return "cudaErrorInvalidConfiguration";
-    case cudaErrorInvalidDevicePointer: return "cudaErrorInvalidDevicePointer";
-    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
-    case cudaErrorIllegalAddress: return "cudaErrorIllegalAddress";
-    case cudaErrorLaunchTimeout: return "cudaErrorLaunchTimeout";
-    case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
-    case cudaErrorAssert: return "cudaErrorAssert";
-    case cudaErrorNotSupported: return "cudaErrorNotSupported";
-    default: return "cudaErrorUnknown";
+#define SHPOOL_CHECK_ERROR(_name, _value) case cudaError##_name: return "cudaError" #_name;
+    SHPOOL_CHECK_ERRORS(SHPOOL_CHECK_ERROR)
+#undef SHPOOL_CHECK_ERROR
+    default: return "unrecognized error code";
     }
 }
 inline const char *cudaGetErrorString(cudaError_t error)
@@ -136,36 +142,123 @@ inline const char *cudaGetErrorString(cudaError_t error)
 
 /* ---- the launch, into which `kernel<<<...>>>(...)` is translated ---- */
 
-typedef struct shpool_check_stream *cudaStream_t;
+/* Streams and events: their objects stay, so that a use after the end is found. */
+struct shpool_check_handle {
+    bool                                  live;
+    std::chrono::steady_clock::time_point time;
+};
+struct CUstream_st : shpool_check_handle {};
+struct CUevent_st : shpool_check_handle {};
+typedef CUstream_st *cudaStream_t;
+typedef CUevent_st  *cudaEvent_t;
 #define cudaStreamLegacy    ((cudaStream_t)1)
 #define cudaStreamPerThread ((cudaStream_t)2)
 
-namespace shpool_checker {
-template <typename Kernel> struct bound {
-    shpool_check_call call;
-    Kernel            kernel;
-
-    template <typename... Arguments> void operator()(Arguments... arguments) const
-    {
-        auto              run  = [&] { kernel(arguments...); };
-        shpool_check_call full = call;
-
-        full.closure       = this;
-        full.closure_bytes = sizeof(*this);
-        shpool_check_error(shpool_check_launch(
-            &full, [](void *arg) { (*(decltype(run) *)arg)(); }, &run));
+template <typename T> inline int shpool_check_make(T **handle_p)
+{
+    *handle_p         = new T();
+    (*handle_p)->live = true;
+    return 0;
+}
+/* cudaErrorInvalidResourceHandle if it was destroyed; 0 and the default streams are none. */
+template <typename T> inline int shpool_check_live(const T *handle, const char *file, int line)
+{
+    if (((size_t)handle <= 2) || handle->live) {
+        return 0;
     }
+    shpool_check_misuse("use-after-free", "the stream or event was destroyed", file, line);
+    return cudaErrorInvalidResourceHandle;
+}
+template <typename T> inline int shpool_check_drop(T *handle, const char *file, int line)
+{
+    if ((size_t)handle <= 2) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    if (!handle->live) {
+        shpool_check_misuse("double-free", "the stream or event was destroyed before", file, line);
+        return cudaErrorInvalidResourceHandle;
+    }
+    handle->live = false;
+    return 0;
+}
+
+/* The parameters of a kernel are copied once, when it is launched, and once for each thread. */
+namespace shpool_checker {
+struct launcher {
+    shpool_check_call call;
+
+    template <typename F, typename... Arguments> int go(F function, Arguments... arguments) const
+    {
+        struct {
+            F                        function;
+            std::tuple<Arguments...> values;
+        } pack{function, std::tuple<Arguments...>(arguments...)};
+        auto              run  = [&] { std::apply(pack.function, pack.values); };
+        shpool_check_call full = call;
+        typedef decltype(run) Run;
+
+        full.closure       = &pack;
+        full.closure_bytes = sizeof(pack);
+        int error = shpool_check_launch(&full, [](void *arg) { (*(Run *)arg)(); }, &run);
+        shpool_check_sticky() = (error >= cudaErrorIllegalAddress) ? error : shpool_check_sticky();
+        return shpool_check_error(error);
+    }
+};
+/* A kernel whose parameters are deduced from the arguments, or whose last ones are left out. */
+template <typename Kernel> struct any : launcher {
+    Kernel kernel;
+
+    template <typename... Arguments> int operator()(Arguments... arguments) const
+    {
+        return go(kernel, arguments...);
+    }
+};
+template <typename Kernel, typename... Parameters> struct exact : launcher {
+    Kernel kernel;
+    void (*function)(Parameters...);
+
+    int operator()(Parameters... arguments) const
+    {
+        return go(function, arguments...);
+    }
+    template <typename... Arguments,
+              typename = std::enable_if_t<(sizeof...(Arguments) < sizeof...(Parameters))>>
+    int operator()(Arguments... arguments) const
+    {
+        return go(kernel, arguments...);
+    }
+};
+/* Takes a function, not the name of several or of a template. */
+struct pick {
+    template <typename... Parameters>
+    static constexpr auto of(void (*function)(Parameters...)) { return function; }
 };
 struct launch {
     shpool_check_call call;
 
-    launch(const char *kernel, dim3 grid, dim3 block, size_t bytes = 0, cudaStream_t = nullptr,
-           SHPOOL_CHECK_HERE)
-        : call{kernel, file, line, {grid.x, grid.y, grid.z}, {block.x, block.y, block.z}, bytes,
-               nullptr, 0}
+    launch(const char *kernel, dim3 grid, dim3 block, size_t bytes = 0,
+           cudaStream_t stream = nullptr, SHPOOL_CHECK_HERE)
+        : call{kernel, nullptr, file, (int)(line & SHPOOL_CHECK_LINE), {grid.x, grid.y, grid.z},
+               {block.x, block.y, block.z}, bytes, nullptr, 0}
     {
+        (void)shpool_check_live(stream, file, line);
     }
-    template <typename Kernel> bound<Kernel> of(Kernel kernel) const { return {call, kernel}; }
+    template <typename Kernel, typename... Parameters>
+    exact<Kernel, Parameters...> with(Kernel kernel, void (*function)(Parameters...)) const
+    {
+        shpool_check_call full = call;
+
+        full.function = (const void *)function;
+        return {{full}, kernel, function};
+    }
+    template <typename Pick, typename Kernel> auto of(Pick picked, Kernel kernel) const
+    {
+        if constexpr (std::is_invocable_v<Pick, pick>) {
+            return with(kernel, picked(pick()));
+        } else {
+            return any<Kernel>{{call}, kernel};
+        }
+    }
 };
 }
 
@@ -180,6 +273,8 @@ enum cudaMemcpyKind {
 #define cudaHostAllocMapped        2u
 #define cudaHostAllocWriteCombined 4u
 #define cudaHostRegisterDefault    0u
+#define cudaHostRegisterPortable   1u
+#define cudaHostRegisterMapped     2u
 #define cudaMemAttachGlobal        1u
 #define cudaCpuDeviceId            (-1)
 
@@ -208,12 +303,12 @@ SHPOOL_CHECK_CALL cudaError_t cudaMallocManaged(T **ptr_p, size_t bytes,
 template <typename T>
 SHPOOL_CHECK_CALL cudaError_t cudaMallocHost(T **ptr_p, size_t bytes, unsigned = 0)
 {
-    return shpool_check_new((void **)ptr_p, bytes, SHPOOL_CHECK_MANAGED, SHPOOL_CHECK_PC);
+    return shpool_check_new((void **)ptr_p, bytes, SHPOOL_CHECK_PINNED, SHPOOL_CHECK_PC);
 }
 template <typename T>
 SHPOOL_CHECK_CALL cudaError_t cudaHostAlloc(T **ptr_p, size_t bytes, unsigned)
 {
-    return shpool_check_new((void **)ptr_p, bytes, SHPOOL_CHECK_MANAGED, SHPOOL_CHECK_PC);
+    return shpool_check_new((void **)ptr_p, bytes, SHPOOL_CHECK_PINNED, SHPOOL_CHECK_PC);
 }
 template <typename T>
 SHPOOL_CHECK_CALL cudaError_t cudaMallocPitch(T **ptr_p, size_t *pitch_p, size_t width,
@@ -229,68 +324,68 @@ inline cudaError_t cudaHostGetDevicePointer(T **device_p, U *host, unsigned)
     *device_p = (T *)host;
     return cudaSuccess;
 }
+#define SHPOOL_CHECK_FREE(_kinds) \
+    shpool_check_error(shpool_check_free(ptr, _kinds, SHPOOL_CHECK_PC) ? cudaErrorInvalidValue \
+                                                                       : cudaSuccess)
+#define SHPOOL_CHECK_COPY(_to, _from, _bytes, _kind) \
+    shpool_check_error(shpool_check_copy(_to, _from, _bytes, (unsigned)(_kind), SHPOOL_CHECK_PC))
 SHPOOL_CHECK_CALL cudaError_t cudaFree(void *ptr)
 {
-    return shpool_check_error(shpool_check_free(ptr, SHPOOL_CHECK_PC) ? cudaErrorInvalidValue
-                                                                      : cudaSuccess);
+    return SHPOOL_CHECK_FREE(1u << SHPOOL_CHECK_DEVICE | 1u << SHPOOL_CHECK_MANAGED);
 }
 SHPOOL_CHECK_CALL cudaError_t cudaFreeAsync(void *ptr, cudaStream_t)
 {
-    return shpool_check_error(shpool_check_free(ptr, SHPOOL_CHECK_PC) ? cudaErrorInvalidValue
-                                                                      : cudaSuccess);
+    return SHPOOL_CHECK_FREE(1u << SHPOOL_CHECK_DEVICE | 1u << SHPOOL_CHECK_MANAGED);
 }
 SHPOOL_CHECK_CALL cudaError_t cudaFreeHost(void *ptr)
 {
-    return shpool_check_error(shpool_check_free(ptr, SHPOOL_CHECK_PC) ? cudaErrorInvalidValue
-                                                                      : cudaSuccess);
+    return SHPOOL_CHECK_FREE(1u << SHPOOL_CHECK_PINNED);
 }
-SHPOOL_CHECK_CALL cudaError_t shpool_check_move(void *to, const void *from, int value, size_t bytes,
-                                                const void *pc)
+SHPOOL_CHECK_CALL cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes,
+                                         cudaMemcpyKind kind)
 {
-    return shpool_check_error(shpool_check_copy(to, from, value, bytes, pc)
-                                  ? cudaErrorInvalidValue : cudaSuccess);
-}
-SHPOOL_CHECK_CALL cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, cudaMemcpyKind)
-{
-    return shpool_check_move(to, from, 0, bytes, SHPOOL_CHECK_PC);
+    return SHPOOL_CHECK_COPY(to, from, bytes, kind);
 }
 SHPOOL_CHECK_CALL cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes,
-                                              cudaMemcpyKind, cudaStream_t = nullptr)
+                                              cudaMemcpyKind kind, cudaStream_t = nullptr)
 {
-    return shpool_check_move(to, from, 0, bytes, SHPOOL_CHECK_PC);
+    return SHPOOL_CHECK_COPY(to, from, bytes, kind);
 }
 SHPOOL_CHECK_CALL cudaError_t cudaMemset(void *to, int value, size_t bytes)
 {
-    return shpool_check_move(to, nullptr, value, bytes, SHPOOL_CHECK_PC);
+    return shpool_check_error(shpool_check_fill(to, value, bytes, SHPOOL_CHECK_PC));
 }
 SHPOOL_CHECK_CALL cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes,
                                               cudaStream_t = nullptr)
 {
-    return shpool_check_move(to, nullptr, value, bytes, SHPOOL_CHECK_PC);
+    return shpool_check_error(shpool_check_fill(to, value, bytes, SHPOOL_CHECK_PC));
 }
 SHPOOL_CHECK_CALL cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from,
                                            size_t from_pitch, size_t width, size_t height,
-                                           cudaMemcpyKind)
+                                           cudaMemcpyKind kind)
 {
-    for (size_t i = 0; i < height; i++) {
-        (void)shpool_check_move((char *)to + i * to_pitch, (const char *)from + i * from_pitch, 0,
-                                width, SHPOOL_CHECK_PC);
+    int error = ((to_pitch < width) || (from_pitch < width)) ? cudaErrorInvalidPitchValue
+                                                             : cudaSuccess;
+
+    for (size_t i = 0; (i < height) && (error == 0); i++) {
+        error = shpool_check_copy((char *)to + i * to_pitch, (const char *)from + i * from_pitch,
+                                  width, (unsigned)kind, SHPOOL_CHECK_PC);
     }
-    return cudaPeekAtLastError();
+    return shpool_check_error(error);
 }
 template <typename T>
 SHPOOL_CHECK_CALL cudaError_t cudaMemcpyToSymbol(T &symbol, const void *from, size_t bytes,
                                                  size_t offset = 0,
-                                                 cudaMemcpyKind = cudaMemcpyHostToDevice)
+                                                 cudaMemcpyKind kind = cudaMemcpyHostToDevice)
 {
-    return shpool_check_move((char *)&symbol + offset, from, 0, bytes, SHPOOL_CHECK_PC);
+    return SHPOOL_CHECK_COPY((char *)&symbol + offset, from, bytes, kind);
 }
 template <typename T>
 SHPOOL_CHECK_CALL cudaError_t cudaMemcpyFromSymbol(void *to, const T &symbol, size_t bytes,
                                                    size_t offset = 0,
-                                                   cudaMemcpyKind = cudaMemcpyDeviceToHost)
+                                                   cudaMemcpyKind kind = cudaMemcpyDeviceToHost)
 {
-    return shpool_check_move(to, (const char *)&symbol + offset, 0, bytes, SHPOOL_CHECK_PC);
+    return SHPOOL_CHECK_COPY(to, (const char *)&symbol + offset, bytes, kind);
 }
 #define cudaMemcpyToSymbolAsync   cudaMemcpyToSymbol
 #define cudaMemcpyFromSymbolAsync cudaMemcpyFromSymbol
@@ -307,15 +402,17 @@ inline cudaError_t cudaMemGetInfo(size_t *free_p, size_t *total_p)
 }
 template <typename... Rest> inline cudaError_t cudaMemPrefetchAsync(Rest...) { return cudaSuccess; }
 template <typename... Rest> inline cudaError_t cudaMemAdvise(Rest...) { return cudaSuccess; }
-template <typename... Rest> inline cudaError_t cudaHostRegister(Rest...) { return cudaSuccess; }
-inline cudaError_t cudaHostUnregister(void *) { return cudaSuccess; }
+inline cudaError_t cudaHostRegister(void *ptr, size_t bytes, unsigned)
+{
+    return shpool_check_error(shpool_check_register(ptr, bytes));
+}
+inline cudaError_t cudaHostUnregister(void *ptr)
+{
+    return shpool_check_error(shpool_check_register(ptr, 0));
+}
 
 /* ---- streams, events ---- */
 
-struct shpool_check_event {
-    std::chrono::steady_clock::time_point time;
-};
-typedef shpool_check_event *cudaEvent_t;
 #define cudaStreamDefault      0u
 #define cudaStreamNonBlocking  1u
 #define cudaEventDefault       0u
@@ -324,8 +421,7 @@ typedef shpool_check_event *cudaEvent_t;
 
 inline cudaError_t cudaStreamCreate(cudaStream_t *stream_p)
 {
-    *stream_p = (cudaStream_t)malloc(1);
-    return cudaSuccess;
+    return (cudaError_t)shpool_check_make(stream_p);
 }
 inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream_p, unsigned)
 {
@@ -335,46 +431,77 @@ inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream_p, unsigned
 {
     return cudaStreamCreate(stream_p);
 }
-inline cudaError_t cudaStreamDestroy(cudaStream_t stream)
+inline cudaError_t cudaStreamDestroy(cudaStream_t stream, SHPOOL_CHECK_HERE)
 {
-    free(stream);
-    return cudaSuccess;
+    return shpool_check_error(shpool_check_drop(stream, file, line));
 }
-inline cudaError_t cudaStreamSynchronize(cudaStream_t) { return cudaPeekAtLastError(); }
-inline cudaError_t cudaStreamQuery(cudaStream_t) { return cudaPeekAtLastError(); }
+inline cudaError_t shpool_check_wait_for(cudaStream_t stream, const char *file, int line)
+{
+    const int error = shpool_check_live(stream, file, line);
+
+    return (error != 0) ? shpool_check_error(error) : shpool_check_wait();
+}
+inline cudaError_t cudaStreamSynchronize(cudaStream_t stream, SHPOOL_CHECK_HERE)
+{
+    return shpool_check_wait_for(stream, file, line);
+}
+inline cudaError_t cudaStreamQuery(cudaStream_t stream, SHPOOL_CHECK_HERE)
+{
+    return shpool_check_wait_for(stream, file, line);
+}
 inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned = 0)
 {
     return cudaSuccess;
 }
 inline cudaError_t cudaEventCreate(cudaEvent_t *event_p, unsigned = 0)
 {
-    *event_p = new shpool_check_event();
-    return cudaSuccess;
+    return (cudaError_t)shpool_check_make(event_p);
 }
 inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event_p, unsigned)
 {
     return cudaEventCreate(event_p);
 }
-inline cudaError_t cudaEventDestroy(cudaEvent_t event)
+inline cudaError_t cudaEventDestroy(cudaEvent_t event, SHPOOL_CHECK_HERE)
 {
-    delete event;
-    return cudaSuccess;
+    return shpool_check_error(shpool_check_drop(event, file, line));
 }
-inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t = nullptr)
+inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr,
+                                   SHPOOL_CHECK_HERE)
 {
+    const int error = shpool_check_live(stream, file, line) | shpool_check_live(event, file, line);
+
     event->time = std::chrono::steady_clock::now();
-    return cudaSuccess;
+    return shpool_check_error(error);
 }
-inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return cudaPeekAtLastError(); }
-inline cudaError_t cudaEventQuery(cudaEvent_t) { return cudaPeekAtLastError(); }
+inline cudaError_t cudaEventSynchronize(cudaEvent_t) { return shpool_check_wait(); }
+inline cudaError_t cudaEventQuery(cudaEvent_t) { return shpool_check_wait(); }
 inline cudaError_t cudaEventElapsedTime(float *ms_p, cudaEvent_t from, cudaEvent_t to)
 {
     *ms_p = std::chrono::duration<float, std::milli>(to->time - from->time).count();
     return cudaSuccess;
 }
-inline cudaError_t cudaDeviceSynchronize() { return cudaPeekAtLastError(); }
-inline cudaError_t cudaThreadSynchronize() { return cudaPeekAtLastError(); }
-inline cudaError_t cudaDeviceReset() { return cudaSuccess; }
+inline cudaError_t cudaDeviceSynchronize() { return shpool_check_wait(); }
+inline cudaError_t cudaThreadSynchronize() { return shpool_check_wait(); }
+inline cudaError_t cudaDeviceReset()
+{
+    shpool_check_sticky() = 0;
+    return cudaSuccess;
+}
+
+/* Nothing is captured. */
+enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeThreadLocal,
+                             cudaStreamCaptureModeRelaxed };
+enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone, cudaStreamCaptureStatusActive,
+                               cudaStreamCaptureStatusInvalidated };
+inline cudaError_t cudaThreadExchangeStreamCaptureMode(cudaStreamCaptureMode *)
+{
+    return cudaSuccess;
+}
+inline cudaError_t cudaStreamIsCapturing(cudaStream_t, cudaStreamCaptureStatus *status_p)
+{
+    *status_p = cudaStreamCaptureStatusNone;
+    return cudaSuccess;
+}
 
 /* ---- the device: as an sm_90 of 132 multiprocessors ---- */
 
@@ -480,11 +607,34 @@ enum cudaFuncCache {
 };
 struct cudaFuncAttributes {
     size_t sharedSizeBytes, constSizeBytes, localSizeBytes;
-    int    maxThreadsPerBlock, numRegs, maxDynamicSharedSizeBytes;
+    int    maxThreadsPerBlock, numRegs, maxDynamicSharedSizeBytes, ptxVersion, binaryVersion;
 };
-template <typename T> inline cudaError_t cudaFuncSetAttribute(T, cudaFuncAttribute, int)
+template <typename T>
+inline cudaError_t cudaFuncSetAttribute(T function, cudaFuncAttribute what, int value)
 {
-    return cudaSuccess;
+    return shpool_check_error((what == cudaFuncAttributeMaxDynamicSharedMemorySize)
+                                  ? shpool_check_allow((const void *)function, (size_t)value)
+                                  : cudaSuccess);
+}
+template <typename... Parameters, size_t... at>
+inline int shpool_check_unpack(void (*function)(Parameters...), dim3 grid, dim3 block, void **from,
+                               size_t bytes, cudaStream_t stream, const char *file, int line,
+                               std::index_sequence<at...>)
+{
+    return shpool_checker::launch("cudaLaunchKernel()", grid, block, bytes, stream, file, line)
+        .with(function, function)(*(std::remove_reference_t<Parameters> *)from[at]...);
+}
+/* shpool-check drops the cast to a pointer without type in front of the kernel. */
+template <typename... Parameters>
+inline cudaError_t cudaLaunchKernel(void (*function)(Parameters...), dim3 grid, dim3 block,
+                                    void **from, size_t bytes = 0, cudaStream_t stream = nullptr,
+                                    SHPOOL_CHECK_HERE)
+{
+    const int error = shpool_check_unpack(function, grid, block, from, bytes, stream, file, line,
+                                          std::index_sequence_for<Parameters...>());
+
+    shpool_check_read_error();
+    return (cudaError_t)error;
 }
 template <typename T> inline cudaError_t cudaFuncSetCacheConfig(T, cudaFuncCache)
 {
@@ -493,9 +643,10 @@ template <typename T> inline cudaError_t cudaFuncSetCacheConfig(T, cudaFuncCache
 inline cudaError_t cudaDeviceSetCacheConfig(cudaFuncCache) { return cudaSuccess; }
 enum cudaLimit { cudaLimitStackSize, cudaLimitPrintfFifoSize, cudaLimitMallocHeapSize };
 inline cudaError_t cudaDeviceSetLimit(cudaLimit, size_t) { return cudaSuccess; }
+/* The linker knows only the static shared memory of all kernels together: 0. */
 template <typename T> inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *attributes_p, T)
 {
-    *attributes_p = {shpool_check_static_bytes(), 0, 0, 1024, 32, 48 << 10};
+    *attributes_p = {0, 0, 0, 1024, 32, 48 << 10};
     return cudaSuccess;
 }
 /* Registers are unknown here: 32 a thread. */

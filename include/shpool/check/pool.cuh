@@ -14,7 +14,8 @@
 
 #pragma push_macro("__CUDACC__")
 #undef __CUDACC__
-#pragma clang attribute push(__attribute__((no_sanitize("thread"))), apply_to = function)
+#pragma clang attribute push(__attribute__((no_sanitize("thread", "array-bounds"))), \
+                             apply_to = function)
 
 #include <shpool/impl/bind.h>
 
@@ -150,9 +151,10 @@ static inline shpool_status shpool_stats(const shpool_pool *pool, shpool_stats_d
     return (status == SHPOOL_OK) ? shpool_stats_read(pool, &report, stats_p) : status;
 }
 static inline shpool_status shpool_close(shpool_pool *pool) { return shpool_simt_close(pool); }
-template <typename Kernel> static inline shpool_status shpool_allow_shared(Kernel *, size_t bytes)
+template <typename Kernel>
+static inline shpool_status shpool_allow_shared(Kernel *kernel, size_t bytes)
 {
-    return (bytes <= (227u << 10))
+    return (shpool_check_allow((const void *)kernel, bytes) == 0)
                ? SHPOOL_OK
                : shpool_error(SHPOOL_ERR_TOO_LARGE, "%zu bytes of dynamic shared memory were "
                               "requested; a block has at most 227 KiB", bytes);
@@ -174,8 +176,13 @@ static inline shpool_status shpool_check_launch_of(const char *name, const char 
                                                    const shpool_pool *pool,
                                                    typename shpool_parameter<Parameters>::type... v)
 {
-    shpool_checker::launch(name, grid, block, pool->shared_bytes, stream, file, line)
-        .of(kernel)(*pool, v...);
+    const shpool_status status = shpool_allow_shared(kernel, pool->shared_bytes);
+
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    (void)shpool_checker::launch(name, grid, block, pool->shared_bytes, stream, file, line)
+        .with(kernel, kernel)(*pool, v...);
     return (cudaPeekAtLastError() == cudaSuccess)
                ? SHPOOL_OK : shpool_error(SHPOOL_ERR_CUDA, "the kernel failed: %s",
                                           cudaGetErrorString(cudaGetLastError()));

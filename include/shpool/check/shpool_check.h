@@ -19,11 +19,16 @@
 extern "C" {
 #endif
 
+/** Calls that meet in the executor have places.  Two of one line differ in the column, which is in
+ *  the upper bits of the line. */
+#define SHPOOL_CHECK_LINE 0xfffffu
+
 /** Kinds of memory. */
 typedef enum shpool_check_kind {
     SHPOOL_CHECK_DEVICE  = 0, /**< cudaMalloc(): only kernels may access it */
-    SHPOOL_CHECK_MANAGED = 1, /**< cudaMallocManaged(), cudaMallocHost(): both sides may */
-    SHPOOL_CHECK_HEAP    = 2  /**< malloc() in a kernel */
+    SHPOOL_CHECK_MANAGED = 1, /**< cudaMallocManaged(): both sides may */
+    SHPOOL_CHECK_HEAP    = 2, /**< malloc() and new in a kernel */
+    SHPOOL_CHECK_PINNED  = 3  /**< cudaMallocHost(): both sides may */
 } shpool_check_kind;
 
 /** Kinds of access, as bits. */
@@ -40,42 +45,69 @@ enum {
 /** A launch. */
 typedef struct shpool_check_call {
     const char *kernel;
-    const char *file; /**< of the launch */
+    const void *function; /**< NULL: not known */
+    const char *file;     /**< of the launch */
     int         line;
     uint32_t    grid[3];
     uint32_t    block[3];
     size_t      dynamic_bytes;
-    const void *closure; /**< memory of the host that holds the kernel's pointer */
+    const void *closure; /**< memory of the host that holds the arguments */
     size_t      closure_bytes;
 } shpool_check_call;
 
 /** Runs to the end; 0, or the cudaError_t of a launch that failed. */
 int shpool_check_launch(const shpool_check_call *call, void (*run)(void *arg), void *arg);
+/** Dynamic shared memory that a kernel may have; nonzero: no kernel may have so much. */
+int shpool_check_allow(const void *function, size_t bytes);
+/** The program has read the error of a launch that was not possible. */
+void shpool_check_read_error(void);
 
 void *shpool_check_malloc(size_t bytes, shpool_check_kind kind, const void *pc);
-/** Nonzero: it is not the start of a live allocation, and that was reported. */
-int shpool_check_free(void *ptr, const void *pc);
-/** A copy or a fill (from == NULL) by the host; nonzero: out of bounds, and that was reported. */
-int shpool_check_copy(void *to, const void *from, int value, size_t bytes, const void *pc);
+/** Nonzero: it is not the start of a live allocation of one of these kinds (bits), and that was
+ *  reported. */
+int shpool_check_free(void *ptr, unsigned kinds, const void *pc);
+/** From now on kernels may access memory of the host; 0 bytes: no more.  The cudaError_t. */
+int shpool_check_register(const void *ptr, size_t bytes);
+/** A copy or a fill by the host: the cudaError_t; what is wrong was reported. */
+int shpool_check_copy(void *to, const void *from, size_t bytes, unsigned kind, const void *pc);
+int shpool_check_fill(void *to, int value, size_t bytes, const void *pc);
 /** The size of the allocation that contains it, and its start; 0: none does. */
 size_t shpool_check_range(const void *ptr, void **start_p);
 size_t shpool_check_live_bytes(void);
-/** Bytes of all static shared arrays. */
-size_t shpool_check_static_bytes(void);
 
 void shpool_check_access(const void *ptr, size_t bytes, unsigned how, const void *pc);
 void shpool_check_fence(void);
 void shpool_check_barrier(const char *file, int line);
 uint32_t shpool_check_collective(unsigned op, uint32_t mask, uint32_t value, uint32_t arg,
                                  const char *file, int line);
-/** A shuffle by all lanes of the mask: the word of lane `source`. */
-uint32_t shpool_check_shuffle(uint32_t mask, uint32_t value, uint32_t source, const char *file,
-                              int line);
+/** A shuffle by all lanes of the mask: the word of lane `source`.
+ *  @param [in] shift  the distance, where lanes at the end of the warp have no source; else 32 */
+uint32_t shpool_check_shuffle(uint32_t mask, uint32_t value, uint32_t source, uint32_t shift,
+                              const char *file, int line);
 /** Ends the block. */
 void shpool_check_trap(const char *what, const char *file, int line);
 void shpool_check_pause(const char *file, int line);
 /** Something that a report names with its place: an error, or a note. */
 void shpool_check_misuse(const char *rule, const char *text, const char *file, int line);
+
+/** A cuda::barrier. */
+typedef struct shpool_check_bar {
+    uint64_t word[2];
+    uint32_t expected, pending, phase;
+} shpool_check_bar;
+void shpool_check_bar_init(shpool_check_bar *bar, uint32_t count);
+/** The phase that the arrival belongs to; drops: threads that later phases do not wait for. */
+uint32_t shpool_check_bar_arrive(shpool_check_bar *bar, uint32_t count, uint32_t drops);
+uint32_t shpool_check_bar_test(shpool_check_bar *bar, uint32_t phase);
+void shpool_check_bar_wait(shpool_check_bar *bar, uint32_t phase, const char *file, int line);
+
+/** An asynchronous copy, or zeros (from == NULL), of a barrier's phase or, if NULL, of the running
+ *  thread's open batch. */
+void shpool_check_async(const shpool_check_bar *bar, void *to, const void *from, size_t bytes);
+/** Close the batch; the number of those that the thread has closed. */
+uint32_t shpool_check_async_commit(void);
+/** Wait for the thread's closed batches but the newest ones. */
+void shpool_check_async_wait(uint32_t newest);
 
 /** Pools in shared memory: the whole of one, then an allocation, and its end. */
 void shpool_check_pool(void *start, size_t bytes);

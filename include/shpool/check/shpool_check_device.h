@@ -4,7 +4,8 @@
 #ifndef SHPOOL_CHECK_DEVICE_H
 #define SHPOOL_CHECK_DEVICE_H
 
-#pragma clang attribute push(__attribute__((no_sanitize("thread"))), apply_to = function)
+#pragma clang attribute push(__attribute__((no_sanitize("thread", "array-bounds"))), \
+                             apply_to = function)
 
 /* ---- indexes ---- */
 
@@ -54,19 +55,19 @@ inline unsigned __activemask(SHPOOL_CHECK_HERE)
 /* A value of any size travels as words. */
 template <typename T>
 inline T shpool_check_shuffle_words(unsigned mask, T value, unsigned source, const char *file,
-                                    int line)
+                                    int line, unsigned shift = 32)
 {
     constexpr size_t words = (sizeof(T) + 3) / 4;
     uint32_t         word[words] = {};
 
     memcpy(word, &value, sizeof(T));
     for (size_t i = 0; i < words; i++) {
-        word[i] = shpool_check_shuffle(mask, word[i], source, file, line);
+        word[i] = shpool_check_shuffle(mask, word[i], source, shift, file, line);
     }
     memcpy(&value, word, sizeof(T));
     return value;
 }
-#define SHPOOL_CHECK_SHUFFLE(_name, _type, _source) \
+#define SHPOOL_CHECK_SHUFFLE(_name, _type, _shift, _source) \
     template <typename T> \
     inline T _name(unsigned mask, T value, _type n, int width = 32, SHPOOL_CHECK_HERE) \
     { \
@@ -74,12 +75,13 @@ inline T shpool_check_shuffle_words(unsigned mask, T value, unsigned source, con
         const int low  = lane & ~(width - 1); \
         const int end  = low + width; \
         (void)end; \
-        return shpool_check_shuffle_words(mask, value, (unsigned)(_source), file, line); \
+        return shpool_check_shuffle_words(mask, value, (unsigned)(_source), file, line, _shift); \
     }
-SHPOOL_CHECK_SHUFFLE(__shfl_sync, int, low + (n & (width - 1)))
-SHPOOL_CHECK_SHUFFLE(__shfl_up_sync, unsigned, (lane - (int)n < low) ? lane : lane - (int)n)
-SHPOOL_CHECK_SHUFFLE(__shfl_down_sync, unsigned, (lane + (int)n >= end) ? lane : lane + (int)n)
-SHPOOL_CHECK_SHUFFLE(__shfl_xor_sync, int, ((lane ^ n) >= end) ? lane : lane ^ n)
+SHPOOL_CHECK_SHUFFLE(__shfl_sync, int, 32u, low + (n & (width - 1)))
+SHPOOL_CHECK_SHUFFLE(__shfl_up_sync, unsigned, n, (lane - (int)n < low) ? lane : lane - (int)n)
+SHPOOL_CHECK_SHUFFLE(__shfl_down_sync, unsigned, n,
+                     (lane + (int)n >= end) ? lane : lane + (int)n)
+SHPOOL_CHECK_SHUFFLE(__shfl_xor_sync, int, 32u, ((lane ^ n) >= end) ? lane : lane ^ n)
 #undef SHPOOL_CHECK_SHUFFLE
 
 template <typename T> inline unsigned __match_any_sync(unsigned mask, T value, SHPOOL_CHECK_HERE)
@@ -105,9 +107,10 @@ inline unsigned __match_all_sync(unsigned mask, T value, int *all_p, SHPOOL_CHEC
 template <typename T, typename F>
 inline T shpool_check_reduce(unsigned mask, T value, F combine, const char *file, int line)
 {
-    T sum = value;
+    T        sum  = value;
+    unsigned here = shpool_check_collective(SIMT_OP_BALLOT, mask, 1, 0, file, line);
 
-    for (unsigned rest = mask, first = 1; rest != 0; rest &= rest - 1, first = 0) {
+    for (unsigned rest = here, first = 1; rest != 0; rest &= rest - 1, first = 0) {
         T other = shpool_check_shuffle_words(mask, value, (unsigned)__builtin_ctz(rest), file,
                                              line);
 

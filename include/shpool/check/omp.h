@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* OpenMP of the host with one thread: clang ignores its pragmas here. */
+#ifndef SHPOOL_CHECK_OMP_H
+#define SHPOOL_CHECK_OMP_H
+
+#include <time.h>
+
+static inline int omp_get_thread_num(void) { return 0; }
+static inline int omp_get_num_threads(void) { return 1; }
+static inline int omp_get_max_threads(void) { return 1; }
+static inline int omp_get_num_procs(void) { return 1; }
+static inline void omp_set_num_threads(int threads) { (void)threads; }
+static inline double omp_get_wtime(void)
+{
+    struct timespec now;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+#endif /* SHPOOL_CHECK_OMP_H */
