@@ -309,6 +309,10 @@ static shpool_status forget_givers(void *self, const char *value)
       "Size of the pieces in which memory is mapped, rounded down to a power of two. Small "       \
       "ones reserve less, large ones need fewer calls of the driver. Default: 2M.",                \
       .low = SHPOOL_PAGE_BYTES, .high = (uint64_t)1 << 30, .fixed = 1)                             \
+    _("granules", "COUNT", BYTES, bins_self, granule_count,                                        \
+      "Number of such pieces from which two become one of twice the size; 0: never. Default: 512 " \
+      "if there are many for each allocation; 0 with granule.",                                    \
+      .high = SIZE_MAX / 2, .fixed = 1)                                                            \
     _("nvtx", "0|1", FLAG, bins_self, nvtx,                                                        \
       "1: marks allocations for compute-sanitizer --nvtx yes, which then reports accesses to "     \
       "other memory; each free waits for the device, and memory comes from cuMemAlloc. "           \
@@ -437,6 +441,7 @@ static shpool_status bins_create(const shpool_device_setup *setup, void **self_p
     bins->reuse = BINS_REUSE_WAIT;
     bins->waits.longest_us = WAIT_US;
     bins->slab_bytes = (uint64_t)512 << 20;
+    bins->granule_count = UINT64_MAX;
     atomic_store_explicit(&bins->capacity, BINS_UNLIMITED, memory_order_relaxed);
     status = shpool_options_set(options, bins, "", setup->options, setup->option_count);
     if (status == SHPOOL_OK) {

@@ -190,6 +190,10 @@ struct bins_place {
 /* A piece of physical memory, which has a home or is spare. */
 struct bins_granule {
     cu_granule handle;
+    size_t bytes;              /* of the handle */
+    bins_granule *part;        /* handles that are mapped above this one, always (double.c) */
+    int is_part;
+    int broken;                /* 1: some handles were returned, and the driver keeps the others */
     bins_granule *next;        /* of all, or of unused records */
     bins_place *home;          /* where it is used; NULL: it is spare */
     bins_place *origin;        /* where it was used before it was part of a window, or NULL */
@@ -209,6 +213,8 @@ struct bins_granule {
 /* Physical memory in pieces of one size. */
 typedef struct bins_granules {
     size_t bytes;        /* size of each; 0: memory comes from cuMemAlloc */
+    size_t least;        /* that size at first */
+    size_t next;         /* number of them at which it is doubled; SIZE_MAX: never */
     int rdma;            /* other PCIe devices may reach them */
     size_t count;        /* from the driver, spare ones included */
     size_t spares;
@@ -248,6 +254,7 @@ typedef struct bins_self {
     int nvtx;                     /* 1: allocations are marked for tools */
     uint64_t slab_bytes;          /* largest slab that several large requests share */
     uint64_t granule_bytes;       /* as requested; 0: the driver's pages */
+    uint64_t granule_count;       /* number from which their size is doubled; 0: it is not */
     bins_heap heap[BINS_HEAPS];
     bins_granules granules;
     bins_memo memo[BINS_MEMOS];   /* places by hash */
@@ -473,6 +480,9 @@ shpool_status bins_may_take(const bins_self *bins, const shpool_timeline *timeli
 /* Return spare granules to the driver until `wanted` bytes are returned; returns the bytes. */
 uint64_t bins_granules_release(bins_self *bins, uint64_t wanted);
 
+/* The number of granules at which their size is doubled; SIZE_MAX: never. */
+size_t bins_next_double(const bins_self *bins);
+
 /* At the end: return spare ones, and add those that the driver refuses to a loss. */
 void bins_granules_fini(bins_self *bins, shpool_device_loss *loss);
 
@@ -490,23 +500,6 @@ size_t bins_spares_usable(bins_self *bins, const shpool_timeline *timeline);
 
 /* 1: no stream uses these addresses any more. */
 int bins_place_is_done(bins_place *place);
-
-/* The granules of some places become spare; they stay mapped.  last, seq: who may still use
- * them. */
-void bins_places_leave(bins_self *bins, bins_slab *slab, size_t first, size_t count,
-                       shpool_timeline *last, uint64_t seq);
-
-/* Make some places the homes of spare granules that the timeline's stream may use: those that are
- * mapped there already, and others.  *busy_p: that stream may still use some elsewhere.  Returns
- * the driver's refusal, after which all of the granules are spare. */
-cu_result bins_places_fill(bins_self *bins, bins_slab *slab, size_t first, size_t count,
-                           const shpool_timeline *timeline, int *busy_p);
-
-/* Unmap spare granules, as far as the driver does it; no stream may use these addresses. */
-void bins_places_drop(bins_self *bins, bins_slab *slab, size_t first, size_t count);
-
-/* Spare granules are used again at places where they are mapped. */
-void bins_places_return(bins_self *bins, bins_slab *slab, size_t first, size_t count);
 
 /* Unmap spare granules that are `leaving` wherever they are mapped; the others lose that mark. */
 void bins_places_unmap_leaving(bins_self *bins);

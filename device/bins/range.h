@@ -68,6 +68,9 @@ bins_block *bins_carve(bins_lists *lists, bins_block *block, size_t from, size_t
 /* A block that is in no list becomes a hole, one with the holes beside it. */
 void bins_hole_put(bins_self *bins, bins_block *block);
 
+/* The hole that an address is in; NULL: it is not in one. */
+bins_block *bins_hole_of(const bins_heap *heap, const char *address);
+
 typedef void bins_visit(bins_self *bins, bins_block *block, void *user);
 
 /* All free blocks that may have whole granules: those of windows, of the large heap, of the small
@@ -112,6 +115,30 @@ bins_site bins_site_find(bins_search *search);
 /* Of a hole: the places within a site. */
 size_t bins_places_in(const bins_self *bins, const bins_block *hole, const bins_site *s,
                       size_t *first_p);
+
+/* ---- places of granules (places.c) ---- */
+
+/* The granules of some places become spare; they stay mapped.  last, seq: who may still use
+ * them. */
+void bins_places_leave(bins_self *bins, bins_slab *slab, size_t first, size_t count,
+                       shpool_timeline *last, uint64_t seq);
+
+/* Make some places the homes of spare granules that the timeline's stream may use: those that are
+ * mapped there already, and others.  *busy_p: that stream may still use some elsewhere.  Returns
+ * the driver's refusal, after which all of the granules are spare. */
+cu_result bins_places_fill(bins_self *bins, bins_slab *slab, size_t first, size_t count,
+                           const shpool_timeline *timeline, int *busy_p);
+
+/* Unmap spare granules, as far as the driver does it; no stream may use these addresses. */
+void bins_places_drop(bins_self *bins, bins_slab *slab, size_t first, size_t count);
+
+/* Spare granules are used again at places where they are mapped. */
+void bins_places_return(bins_self *bins, bins_slab *slab, size_t first, size_t count);
+
+/* ---- granules of twice the size (double.c) ---- */
+
+/* If there are many granules, two become one.  1: this has changed free blocks. */
+int bins_granules_double(bins_self *bins, bins_lane *lane);
 
 /* ---- ranges (range.c) ---- */
 
