@@ -65,7 +65,7 @@ SCENES(granules_have_the_requested_size)
 
 /* The last letter is the request that there are too many granules for. */
 static const scene granules_double[] = {
-    { "not by default in small programs", "bins", "a=800M@0 b=100M@0 granule_create=450" },
+    { "not by default in small programs", "bins", "a=400M@0 b=100M@0 granule_create=250" },
     { "all in pairs", "bins:granules=4", "a=8M@0 b=2M@0 granule_create=5 driver_bytes=12M check "
       "c=6M@0 granule_create=6 driver_bytes=16M use:a@0 use:b@0 use:c@0 check "
       "d=40M@0 driver_bytes=56M granule_create=11 use:d@0 check "
