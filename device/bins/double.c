@@ -58,11 +58,11 @@ static int may_double_range(const bins_self *bins, bins_slab *slab)
     return 1;
 }
 
-/* 1: large blocks, or free pieces among them, are so many that granules of twice the size would
- * keep much memory from being used. */
-static int are_pieces_many(const bins_self *bins)
+/* 1: large blocks, or free pieces among them, are so many for this number of granules that those of
+ * twice the size would keep much memory from being used. */
+static int are_pieces_many(const bins_self *bins, size_t granules)
 {
-    size_t blocks = 0;
+    size_t blocks = 1; /* the request */
     size_t idle = 0;
 
     for (const bins_slab *slab = bins->heap[BINS_LARGE].slabs; slab != NULL; slab = slab->next) {
@@ -71,16 +71,15 @@ static int are_pieces_many(const bins_self *bins)
             idle += (bins_state(block) == BINS_FREE);
         }
     }
-    return (2 * blocks >= bins->granules.count) ||
-           (4 * KEPT_PART * idle > bins->granules.count);
+    return (2 * blocks >= granules) || (4 * KEPT_PART * idle > granules);
 }
 
 /* 1: no stream uses what must be unmapped or changes its addresses. */
-static int may_double(bins_self *bins)
+static int may_double(bins_self *bins, size_t granules)
 {
     const bins_granules *g = &bins->granules;
 
-    if ((bins->granule_count == UINT64_MAX) && are_pieces_many(bins)) {
+    if ((bins->granule_count == UINT64_MAX) && are_pieces_many(bins, granules)) {
         return 0;
     }
     for (bins_slab *slab = next_range(bins, NULL); slab != NULL; slab = next_range(bins, slab)) {
@@ -244,13 +243,13 @@ static void join_all(bins_self *bins)
 
 /* ---- all of it ---- */
 
-static int double_now(bins_self *bins, bins_lane *lane)
+static int double_now(bins_self *bins, bins_lane *lane, size_t granules)
 {
     bins_granules *g = &bins->granules;
     size_t halves;
 
     bins_poll(bins, lane);
-    if (!may_double(bins)) {
+    if (!may_double(bins, granules)) {
         return 0;
     }
     halves = count_halves(bins);
@@ -265,14 +264,58 @@ static int double_now(bins_self *bins, bins_lane *lane)
     return 1;
 }
 
-int bins_granules_double(bins_self *bins, bins_lane *lane)
+/* Those that have a home: after a request that failed many do not. */
+static size_t used(const bins_granules *g)
+{
+    return g->count - g->spares;
+}
+
+/* How many are used when the request is served, if it is the larger part: such ones are rare. */
+static size_t expected(const bins_granules *g, size_t need)
+{
+    size_t more = need / g->bytes;
+
+    return used(g) + ((more >= used(g)) ? more : 0);
+}
+
+/* 1: a request that will fail does not make granules large. */
+static int is_there(const bins_self *bins, size_t need)
+{
+    const shpool_device *device = bins->lanes.device;
+    uint64_t hard = atomic_load_explicit(&((bins_self *)(uintptr_t)bins)->hard,
+                                         memory_order_relaxed);
+    size_t left_bytes = 0;
+    size_t total = 0;
+    int left;
+
+    if ((need > hard) || (bins->count.driver_bytes > hard - need) ||
+        !shpool_device_enter_quietly(device, &left)) {
+        return 0;
+    }
+    if (device->cu->memory_info(&left_bytes, &total) != CU_SUCCESS) {
+        left_bytes = 0;
+    }
+    shpool_device_leave(device, left);
+    return need <= left_bytes;
+}
+
+int bins_granules_double(bins_self *bins, bins_lane *lane, size_t need)
 {
     bins_granules *g = &bins->granules;
-    int doubled = (g->count >= g->next) && double_now(bins, lane);
+    int doubled = 0;
 
-    if (g->count >= g->next) {
-        g->next = g->count + g->count / AGAIN + 1;
+    if ((used(g) < g->next) && (expected(g, need) >= g->next) && !is_there(bins, need)) {
+        return 0;
     }
-    g->next = doubled ? bins_next_double(bins) : g->next;
+    while (expected(g, need) >= g->next) {
+        if (!double_now(bins, lane, expected(g, need))) {
+            size_t later = used(g) + used(g) / AGAIN + 1;
+
+            g->next = (later > bins_next_double(bins)) ? later : bins_next_double(bins);
+            break;
+        }
+        g->next = bins_next_double(bins);
+        doubled = 1;
+    }
     return doubled;
 }

@@ -278,7 +278,7 @@ shpool_status bins_range_grow(bins_self *bins, bins_heap *heap, size_t need, bin
     if (need > bins->device_bytes) {
         return SHPOOL_ERR_NO_MEMORY;
     }
-    if (bins_granules_double(bins, lane)) {
+    if (bins_granules_double(bins, lane, need)) {
         *block_p = bins_heap_take(bins, heap, need, &lane->timeline, BINS_USABLE, TAKE_DEPTH);
     }
     bins->refusal = CU_SUCCESS;

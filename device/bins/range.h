@@ -137,8 +137,9 @@ void bins_places_return(bins_self *bins, bins_slab *slab, size_t first, size_t c
 
 /* ---- granules of twice the size (double.c) ---- */
 
-/* If there are many granules, two become one.  1: this has changed free blocks. */
-int bins_granules_double(bins_self *bins, bins_lane *lane);
+/* If there are many granules, or will be with the request, two become one.  1: this has changed
+ * free blocks. */
+int bins_granules_double(bins_self *bins, bins_lane *lane, size_t need);
 
 /* ---- ranges (range.c) ---- */
 
