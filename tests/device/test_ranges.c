@@ -66,8 +66,8 @@ SCENES(granules_have_the_requested_size)
 static const scene granules_double[] = {
     { "not by default in small programs", "bins", "a=400M@0 b=100M@0 granule_create=250" },
     { "at once for a large request", "bins", "a=960M@0 granule_create=240 check" },
-    { "not for one that fails", "bins", "limit:900M s=2M@0 a=960M@0!NO_MEMORY trim:0 b=2M@0 c=2M@0 "
-      "driver_bytes=6M" },
+    { "not for one that fails", "bins", "limit:900M s=2M@0 a=960M@0!NO_MEMORY trim:0 b=2M@0 "
+      "c=2M@0 driver_bytes=6M" },
     { "all in pairs", "bins:granules=4", "a0-1=4M@0 granule_create=3 driver_bytes=8M check "
       "use:a0-1@0 d=40M@0 driver_bytes=48M granule_create=6 use:d@0 use:a0-1@0 check "
       "free:a0-1@0 free:d@0 trim:0 driver_bytes=0 granule_release=6 "
@@ -82,8 +82,8 @@ static const scene granules_double[] = {
       "check" },
     { "with moves", "bins:granules=30,wait=0", "a0-8=6M@1 use:a0-8@1 free:a0-8/2@1 b=20M@1 use:b@1 "
       "check done free:b@1 c=26M@1 use:c@1 check free:c@1 d=100M@1 use:d@1 check" },
-    { "within the limit", "bins:granules=3,hard=8M", "a=4M@0 b=2M@0 c=2M@0 d=2M@0!NO_MEMORY use:a@0 "
-      "use:b@0 check" },
+    { "within the limit", "bins:granules=3,hard=8M", "a=4M@0 b=2M@0 c=2M@0 d=2M@0!NO_MEMORY "
+      "use:a@0 use:b@0 check" },
     { "an odd spare one", "bins:granules=6", "a=6M@0 b=4M@0 free:a@0 trim:2M c=20M@0 use:c@0 "
       "use:b@0 check" },
 };
