@@ -30,25 +30,20 @@ static atomic_int ready;
 static atomic_int users;
 
 /* Written by the child of a fork alone, before it has a second thread. */
-static atomic_int forked;
+atomic_int shpool_driver_lost;
 
 /* ---- fork ---- */
 
 static void in_child(void)
 {
     if (atomic_load_explicit(&users, memory_order_relaxed) > 0) {
-        atomic_store_explicit(&forked, 1, memory_order_relaxed);
+        atomic_store_explicit(&shpool_driver_lost, 1, memory_order_relaxed);
     }
 }
 
 static void watch_forks(void)
 {
     (void)pthread_atfork(NULL, NULL, in_child);
-}
-
-int shpool_driver_forked(void)
-{
-    return atomic_load_explicit(&forked, memory_order_relaxed);
 }
 
 /* ---- failures ---- */
@@ -201,6 +196,6 @@ void shpool_driver_replace(const shpool_driver *cu)
 {
     atomic_store(&ready, 0);
     atomic_store(&users, 0);
-    atomic_store(&forked, 0);
+    atomic_store(&shpool_driver_lost, 0);
     driver.fake = cu;
 }

@@ -9,6 +9,8 @@
 #ifndef SHPOOL_DRIVER_H
 #define SHPOOL_DRIVER_H
 
+#include <stdatomic.h>
+
 #include "internal.h"
 
 #include <shpool/device.h>
@@ -234,8 +236,13 @@ typedef struct shpool_driver {
  */
 shpool_status shpool_driver_get(const shpool_driver **cu_p);
 
-/* 1 in a child of fork() after the driver was loaded: it must not be called there. */
-int shpool_driver_forked(void);
+/* 1 in a child of fork() after the driver was loaded: it must not be called there.  Each malloc
+ * asks, so that this is no call. */
+extern atomic_int shpool_driver_lost;
+static inline int shpool_driver_forked(void)
+{
+    return atomic_load_explicit(&shpool_driver_lost, memory_order_relaxed);
+}
 
 /* Record the detail of a failed call: its name, the number, the driver's own text. */
 shpool_status shpool_driver_failed(const shpool_driver *cu, const char *call, cu_result result);

@@ -79,6 +79,10 @@ void shpool_message(shpool_level level, const char *format, ...) SHPOOL_PRINTF(2
 void shpool_message_unless(shpool_level level, shpool_level standard, const char *format, ...)
     SHPOOL_PRINTF(3, 4);
 
+/* Hand a text of any length to the program's handler; 0: there is none, or it must not be called
+ * now. */
+int shpool_message_whole(shpool_level level, const char *text);
+
 /* Between the two, this thread's messages wait: it has a lock, and a receiver may call the library.
  * They nest. */
 void shpool_messages_hold(void);

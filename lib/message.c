@@ -128,6 +128,22 @@ void shpool_message_unless(shpool_level level, shpool_level standard, const char
     va_end(args);
 }
 
+int shpool_message_whole(shpool_level level, const char *text)
+{
+    void *user;
+    shpool_message_fn handler;
+
+    shpool_lock(SHPOOL_LOCK_RECEIVER);
+    handler = receiver.handler;
+    user = receiver.user;
+    shpool_unlock(SHPOOL_LOCK_RECEIVER);
+    if ((handler == NULL) || in_receiver || (held.locks > 0)) {
+        return 0;
+    }
+    deliver(handler, level, text, user);
+    return 1;
+}
+
 void shpool_messages_hold(void)
 {
     held.locks++;

@@ -5,7 +5,7 @@
 
 #include <shpool/impl/report/empty.h>
 
-#include <pthread.h>
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -154,13 +154,28 @@ typedef struct awaited {
     pid_t process; /* a child of fork() has no report */
 } awaited;
 
+/* An image whose pools were awaited. */
+typedef struct image {
+    struct image *next;
+    shpool_report_fn read;
+} image;
+
 static awaited *first;
+static image *images;
 static int over; /* under the lock: the process ends, and the rest has been shown */
+
+/* What the user must see is a warning. */
+static shpool_level level_of(const shpool_report_data *report)
+{
+    return ((report->status != SHPOOL_OK) || (report->bad_frees > 0) || (report->live > 0) ||
+            (report->corrupt > 0) || (report->failures > 0)) ? SHPOOL_LEVEL_WARN
+                                                             : SHPOOL_LEVEL_INFO;
+}
 
 static void show(const shpool_pool *pool, shpool_report_fn read)
 {
     char text[SHPOOL_REPORT_TEXT];
-    shpool_report_data report;
+    shpool_report_data report = { .status = SHPOOL_ERR_CUDA };
 
     if (shpool_config_log_level(SHPOOL_LEVEL_INFO) == SHPOOL_LEVEL_NONE) {
         return; /* the user's own SHPOOL_LOG_LEVEL=none */
@@ -169,7 +184,10 @@ static void show(const shpool_pool *pool, shpool_report_fn read)
         (shpool_report_text(pool, &report, text, sizeof(text)) != SHPOOL_OK)) {
         snprintf(text, sizeof(text), "%s: no report: %s", pool->name, shpool_last_error());
     }
-    fprintf(stderr, "shpool: %s\n", text);
+    shpool_text_escape(text, sizeof(text));
+    if (!shpool_message_whole(level_of(&report), text)) {
+        fprintf(stderr, "shpool: %s\n", text);
+    }
 }
 
 static awaited *take_first(void)
@@ -196,29 +214,63 @@ static void show_rest(void)
     }
 }
 
-static void at_exit(void)
+/* Under the lock: notes the image; 0: it is known, or there is no memory. */
+static int note_image(shpool_report_fn read)
 {
+    image *one = images;
+
+    while ((one != NULL) && (one->read != read)) {
+        one = one->next;
+    }
+    if (one != NULL) {
+        return 0;
+    }
+    one = malloc(sizeof(*one));
+    if (one != NULL) {
+        *one = (image){ .next = images, .read = read };
+        images = one;
+    }
+    return one != NULL;
+}
+
+/* The report is read when the process ends: the image must still be loaded then, and its CUDA
+ * runtime must not have ended.  The runtime has registered its end by now, and what is registered
+ * last runs first, so each image registers show_rest() once more. */
+static void keep_image(shpool_report_fn read)
+{
+    Dl_info info;
+    void *kept;
+
     (void)atexit(show_rest);
+    if (dladdr((void *)(uintptr_t)read, &info) != 0) {
+        kept = dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+        if (kept != NULL) { /* NULL: the program itself */
+            (void)dlclose(kept);
+        }
+    }
 }
 
 void shpool_show_later(const shpool_pool *pool, shpool_report_fn read)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    awaited *one = NULL;
+    awaited *one;
+    int is_new;
 
     if ((pool->flags & SHPOOL_FLAG_SHOW) == 0) {
         return;
     }
-    pthread_once(&once, at_exit);
     one = malloc(sizeof(*one));
     if (one == NULL) {
         return; /* closing the pool still shows its report */
     }
     *one = (awaited){ .pool = *pool, .read = read, .process = getpid() };
     shpool_lock(SHPOOL_LOCK_REPORTS);
+    is_new = note_image(read);
     one->next = first;
     first = one;
     shpool_unlock(SHPOOL_LOCK_REPORTS);
+    if (is_new) {
+        keep_image(read);
+    }
 }
 
 void shpool_show_now(const shpool_pool *pool, shpool_report_fn read)

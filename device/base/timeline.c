@@ -397,8 +397,8 @@ static shpool_timeline *lock_or_make(shpool_timelines *table, shpool_stream stre
     return t;
 }
 
-shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream, int frees,
-                                        shpool_timeline **timeline_p)
+static shpool_status lock_unknown(shpool_timelines *table, shpool_stream stream, int frees,
+                                  shpool_timeline **timeline_p)
 {
     uint64_t thread = (stream == SHPOOL_STREAM_PER_THREAD) ? shpool_thread_number() : 0;
     unsigned long long id;
@@ -419,6 +419,38 @@ shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream s
         }
     }
     return status;
+}
+
+static shpool_status lock_for(shpool_timelines *table, shpool_stream stream, int frees,
+                              shpool_timeline **timeline_p)
+{
+    shpool_timeline_seen *seen = shpool_timeline_known(table, stream);
+
+    if (seen != NULL) {
+        if (!shpool_spin_try(&seen->timeline->lock)) {
+            shpool_timeline_crowded(table, seen);
+            shpool_spin_lock(&seen->timeline->lock);
+            shpool_timeline_met(seen);
+        }
+        if (SHPOOL_LIKELY(seen->timeline->incarnation == seen->incarnation)) {
+            *timeline_p = seen->timeline;
+            return SHPOOL_OK;
+        }
+        shpool_spin_unlock(&seen->timeline->lock);
+    }
+    return lock_unknown(table, (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream, frees, timeline_p);
+}
+
+shpool_status shpool_timeline_lock(shpool_timelines *table, shpool_stream stream,
+                                   shpool_timeline **timeline_p)
+{
+    return lock_for(table, stream, 0, timeline_p);
+}
+
+shpool_status shpool_timeline_lock_to_free(shpool_timelines *table, shpool_stream stream,
+                                           shpool_timeline **timeline_p)
+{
+    return lock_for(table, stream, 1, timeline_p);
 }
 
 shpool_status shpool_timeline_retire(shpool_timelines *table, shpool_stream stream)

@@ -118,16 +118,6 @@ void shpool_timelines_init(shpool_timelines *table, const shpool_device *device,
 /* Destroys the events, frees the lanes.  No thread may be using them. */
 void shpool_timelines_fini(shpool_timelines *table);
 
-shpool_status shpool_timeline_lock_slow(shpool_timelines *table, shpool_stream stream, int frees,
-                                        shpool_timeline **timeline_p);
-
-/* The lock of what this thread uses is taken: if that was so too often, use the thread's shard
- * instead. */
-void shpool_timeline_crowded(shpool_timelines *table, shpool_timeline_seen *seen);
-
-/* It was taken, and is this thread's now: note that. */
-void shpool_timeline_met(shpool_timeline_seen *seen);
-
 static inline shpool_timeline_seen *shpool_timeline_slot(const shpool_timelines *table,
                                                          shpool_stream stream)
 {
@@ -138,48 +128,51 @@ static inline shpool_timeline_seen *shpool_timeline_slot(const shpool_timelines 
                                   SHPOOL_TIMELINE_SEEN];
 }
 
-static inline shpool_status shpool_timeline_lock_for(shpool_timelines *table, shpool_stream stream,
-                                                     int frees, shpool_timeline **timeline_p)
+/* What this thread knows of a stream without a question to the driver, or NULL. */
+static inline shpool_timeline_seen *shpool_timeline_known(const shpool_timelines *table,
+                                                          shpool_stream stream)
 {
     shpool_timeline_seen *seen;
 
     stream = (stream == NULL) ? SHPOOL_STREAM_LEGACY : stream;
     seen = shpool_timeline_slot(table, stream);
-    if (SHPOOL_LIKELY((seen->table == table->id) && (seen->stream == stream) && (seen->id == 0))) {
-        if (SHPOOL_UNLIKELY(!shpool_spin_try(&seen->timeline->lock))) {
-            shpool_timeline_crowded(table, seen);
-            shpool_spin_lock(&seen->timeline->lock);
-            shpool_timeline_met(seen);
-        }
-        if (SHPOOL_LIKELY(seen->timeline->incarnation == seen->incarnation)) {
-            *timeline_p = seen->timeline;
-            return SHPOOL_OK;
-        }
-        shpool_spin_unlock(&seen->timeline->lock);
-    }
-    return shpool_timeline_lock_slow(table, stream, frees, timeline_p);
+    return ((seen->table == table->id) && (seen->stream == stream) && (seen->id == 0)) ? seen
+                                                                                       : NULL;
 }
+
+/* Its timeline, locked; NULL: another thread has the lock, or the handle means another stream. */
+static inline shpool_timeline *shpool_timeline_try(const shpool_timeline_seen *seen)
+{
+    if (SHPOOL_UNLIKELY(!shpool_spin_try(&seen->timeline->lock))) {
+        return NULL;
+    }
+    if (SHPOOL_LIKELY(seen->timeline->incarnation == seen->incarnation)) {
+        return seen->timeline;
+    }
+    shpool_spin_unlock(&seen->timeline->lock);
+    return NULL;
+}
+
+/* The lock of what this thread uses is taken: if that was so too often, use the thread's shard
+ * instead. */
+void shpool_timeline_crowded(shpool_timelines *table, shpool_timeline_seen *seen);
+
+/* It was taken, and is this thread's now: note that. */
+void shpool_timeline_met(shpool_timeline_seen *seen);
 
 /*
  * The timeline of a stream, locked; created if there is none.  NULL is the legacy stream.
  * SHPOOL_ERR_NO_MEMORY; SHPOOL_ERR_CUDA: not a stream.
  */
-static inline shpool_status shpool_timeline_lock(shpool_timelines *table, shpool_stream stream,
-                                                 shpool_timeline **timeline_p)
-{
-    return shpool_timeline_lock_for(table, stream, 0, timeline_p);
-}
+shpool_status shpool_timeline_lock(shpool_timelines *table, shpool_stream stream,
+                                   shpool_timeline **timeline_p);
 
 /* The same for a caller that only marks a free before it unlocks, which often saves the questions
  * to the driver.  The timeline may be that of an earlier stream with this handle, which nobody
  * retired: its memory is not reused before the host has waited for the device, because the next
  * request on the handle notices. */
-static inline shpool_status shpool_timeline_lock_to_free(shpool_timelines *table,
-                                                         shpool_stream stream,
-                                                         shpool_timeline **timeline_p)
-{
-    return shpool_timeline_lock_for(table, stream, 1, timeline_p);
-}
+shpool_status shpool_timeline_lock_to_free(shpool_timelines *table, shpool_stream stream,
+                                           shpool_timeline **timeline_p);
 
 /* 1: both belong to one stream, and what was freed on one can be reused on the other. */
 static inline int shpool_timeline_same(const shpool_timeline *a, const shpool_timeline *b)

@@ -25,46 +25,76 @@ static inline void remove_head(bins_lists *lists, bins_list *list, bins_block *b
     }
 }
 
-static shpool_status bins_malloc(void *self, size_t bytes, shpool_stream stream, void **ptr_p)
+/* From the lane, which is locked and unlocked here; NULL: it has none. */
+static inline bins_block *take_cached(bins_lane *lane, size_t need)
 {
-    bins_self *bins = self;
-    size_t need = bins_round(bytes);
-    shpool_timeline *t;
-    bins_lane *lane;
-    bins_list *list;
-    bins_block *block;
-    shpool_status status;
+    bins_list *list = &lane->cache.list[bins_class(need)];
+    bins_block *block = list->head;
 
-    if (SHPOOL_UNLIKELY(bins->whole > 0)) {
-        need = (need + bins->whole - 1) / bins->whole * bins->whole;
-    }
-    if (SHPOOL_UNLIKELY(bytes > BINS_MAX_BYTES)) {
-        return shpool_error(SHPOOL_ERR_TOO_LARGE, "%zu bytes were requested, no device has more "
-                            "than %zu", bytes, BINS_MAX_BYTES);
-    }
-    if (SHPOOL_UNLIKELY(atomic_load_explicit(&bins->lanes.captures, memory_order_relaxed) > 0) &&
-        bins_graph_malloc(bins, need, stream, ptr_p, &status)) {
-        return status;
-    }
-    status = shpool_timeline_lock(&bins->lanes, stream, &t);
-    if (SHPOOL_UNLIKELY(status != SHPOOL_OK)) {
-        return status;
-    }
-
-    lane = (bins_lane *)t;
-    list = &lane->cache.list[bins_class(need)];
-    block = list->head;
     if (SHPOOL_LIKELY((block != NULL) && (block->bytes >= need))) {
         remove_head(&lane->cache, list, block);
         lane->mallocs++;
         lane->malloc_bytes += block->bytes;
         bins_set_state(block, BINS_LIVE);
-        *ptr_p = block->address;
-        shpool_spin_unlock(&t->lock);
-        return SHPOOL_OK;
+    } else {
+        block = NULL;
     }
-    shpool_spin_unlock(&t->lock);
-    return bins_malloc_slow(bins, bytes, need, lane, stream, ptr_p);
+    shpool_spin_unlock(&lane->timeline.lock);
+    return block;
+}
+
+static shpool_status malloc_any(bins_self *bins, size_t bytes, shpool_stream stream, void **ptr_p)
+{
+    size_t need = bins_round(bytes);
+    shpool_timeline *t;
+    bins_block *block;
+    shpool_status status;
+
+    if (bins->whole > 0) {
+        need = (need + bins->whole - 1) / bins->whole * bins->whole;
+    }
+    if (bytes > BINS_MAX_BYTES) {
+        return shpool_error(SHPOOL_ERR_TOO_LARGE, "%zu bytes were requested, no device has more "
+                            "than %zu", bytes, BINS_MAX_BYTES);
+    }
+    if ((atomic_load_explicit(&bins->lanes.captures, memory_order_relaxed) > 0) &&
+        bins_graph_malloc(bins, need, stream, ptr_p, &status)) {
+        return status;
+    }
+    status = shpool_timeline_lock(&bins->lanes, stream, &t);
+    if (status != SHPOOL_OK) {
+        return status;
+    }
+    block = take_cached((bins_lane *)t, need);
+    if (block == NULL) {
+        return bins_malloc_slow(bins, bytes, need, (bins_lane *)t, stream, ptr_p);
+    }
+    *ptr_p = block->address;
+    return SHPOOL_OK;
+}
+
+/* The most frequent case alone, in few registers and without a frame: malloc_any() has all. */
+static shpool_status bins_malloc(void *self, size_t bytes, shpool_stream stream, void **ptr_p)
+{
+    bins_self *bins = self;
+    const shpool_timeline_seen *seen = shpool_timeline_known(&bins->lanes, stream);
+    shpool_timeline *t;
+    bins_block *block;
+
+    if (SHPOOL_UNLIKELY((seen == NULL) || (bins->whole > 0) || (bytes > BINS_MAX_BYTES) ||
+                        (atomic_load_explicit(&bins->lanes.captures, memory_order_relaxed) > 0))) {
+        return malloc_any(bins, bytes, stream, ptr_p);
+    }
+    t = shpool_timeline_try(seen);
+    if (SHPOOL_UNLIKELY(t == NULL)) {
+        return malloc_any(bins, bytes, stream, ptr_p);
+    }
+    block = take_cached((bins_lane *)t, bins_round(bytes));
+    if (SHPOOL_UNLIKELY(block == NULL)) {
+        return bins_malloc_slow(bins, bytes, bins_round(bytes), (bins_lane *)t, stream, ptr_p);
+    }
+    *ptr_p = block->address;
+    return SHPOOL_OK;
 }
 
 /* Whether it is time to compare what is idle with the capacity: each sixteenth of it. */
@@ -160,9 +190,8 @@ static shpool_status free_elsewhere(bins_self *bins, bins_block *block, void *pt
     return SHPOOL_OK;
 }
 
-static shpool_status bins_free(void *self, void *ptr, shpool_stream stream)
+static shpool_status free_any(bins_self *bins, void *ptr, shpool_stream stream)
 {
-    bins_self *bins = self;
     bins_block *block = bins_find(bins, ptr);
     shpool_timeline *t;
     shpool_status status;
@@ -186,6 +215,46 @@ static shpool_status bins_free(void *self, void *ptr, shpool_stream stream)
     if (SHPOOL_UNLIKELY(due)) {
         bins_keep_capacity(bins);
     }
+    return SHPOOL_OK;
+}
+
+/* 1: a free on the lane does no more than what bins_free() does. */
+static inline int is_plain(bins_self *bins, const bins_lane *lane)
+{
+    return (lane->timeline.wanted == 0) &&
+           (atomic_load_explicit(&bins->capacity, memory_order_relaxed) == BINS_UNLIMITED) &&
+           (atomic_load_explicit(&((bins_lane *)(uintptr_t)lane)->giver, memory_order_relaxed) ==
+            NULL);
+}
+
+/* As bins_malloc(): on the stream of the malloc; free_any() has all. */
+static shpool_status bins_free(void *self, void *ptr, shpool_stream stream)
+{
+    bins_self *bins = self;
+    bins_block *block = bins_find(bins, ptr);
+    const shpool_timeline_seen *seen = shpool_timeline_known(&bins->lanes, stream);
+    shpool_timeline *t;
+    bins_lane *lane;
+
+    if (SHPOOL_UNLIKELY((block == NULL) || (seen == NULL) || (block->last != seen->timeline))) {
+        return free_any(bins, ptr, stream);
+    }
+    t = shpool_timeline_try(seen);
+    if (SHPOOL_UNLIKELY(t == NULL)) {
+        return free_any(bins, ptr, stream);
+    }
+    lane = (bins_lane *)t;
+    if (SHPOOL_UNLIKELY((block->last != t) || (bins_state(block) != BINS_LIVE) ||
+                        !is_plain(bins, lane))) {
+        shpool_spin_unlock(&t->lock);
+        return free_any(bins, ptr, stream);
+    }
+    block->seq = ++t->seq;
+    lane->frees++;
+    lane->free_bytes += block->bytes;
+    bins_set_state(block, BINS_CACHED);
+    bins_push(&lane->cache, block);
+    shpool_spin_unlock(&t->lock);
     return SHPOOL_OK;
 }
 
@@ -241,6 +310,10 @@ static shpool_status forget_givers(void *self, const char *value)
       "Size of the pieces in which memory is mapped, rounded down to a power of two. Small "       \
       "ones reserve less, large ones need fewer calls of the driver. Default: 2M.",                \
       .low = SHPOOL_PAGE_BYTES, .high = (uint64_t)1 << 30, .fixed = 1)                             \
+    _("granules", "COUNT", BYTES, bins_self, granule_count,                                        \
+      "Number of such pieces from which two become one of twice the size; 0: never. Default: 256 " \
+      "if there are many for each allocation; 0 with granule.",                                    \
+      .high = SIZE_MAX / 2, .fixed = 1)                                                            \
     _("nvtx", "0|1", FLAG, bins_self, nvtx,                                                        \
       "1: marks allocations for compute-sanitizer --nvtx yes, which then reports accesses to "     \
       "other memory; each free waits for the device, and memory comes from cuMemAlloc. "           \
@@ -369,6 +442,7 @@ static shpool_status bins_create(const shpool_device_setup *setup, void **self_p
     bins->reuse = BINS_REUSE_WAIT;
     bins->waits.longest_us = WAIT_US;
     bins->slab_bytes = (uint64_t)512 << 20;
+    bins->granule_count = UINT64_MAX;
     atomic_store_explicit(&bins->capacity, BINS_UNLIMITED, memory_order_relaxed);
     status = shpool_options_set(options, bins, "", setup->options, setup->option_count);
     if (status == SHPOOL_OK) {

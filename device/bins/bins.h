@@ -181,6 +181,8 @@ struct bins_graph {
 /* Physical memory in pieces of one size. */
 typedef struct bins_granules {
     size_t bytes;        /* size of each; 0: memory comes from cuMemAlloc */
+    size_t least;        /* that size at first */
+    size_t next;         /* number of them at which it is doubled; SIZE_MAX: never */
     int rdma;            /* other PCIe devices may reach them */
     size_t count;        /* from the driver, spare ones included */
     size_t spares;
@@ -220,6 +222,7 @@ typedef struct bins_self {
     int nvtx;                     /* 1: allocations are marked for tools */
     uint64_t slab_bytes;          /* largest slab that several large requests share */
     uint64_t granule_bytes;       /* as requested; 0: the driver's pages */
+    uint64_t granule_count;       /* number from which their size is doubled; 0: it is not */
     bins_heap heap[BINS_HEAPS];
     bins_granules granules;
     bins_memo memo[BINS_MEMOS];   /* places by hash */

@@ -13,6 +13,7 @@
 #define BINS_DIRECT_BYTES  ((size_t)16 << 20)  /* from this size on, a request gets its own slab */
 #define BINS_MAX_BYTES     ((size_t)1 << 46)
 #define BINS_CLASSES       592u
+#define BINS_GRANULE_MOST  ((size_t)64 << 20)  /* granules are not doubled beyond */
 
 static inline unsigned bins_top_bit(size_t value)
 {

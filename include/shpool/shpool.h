@@ -398,9 +398,10 @@ SHPOOL_API shpool_status shpool_report_text(const shpool_pool *pool,
 typedef shpool_status (*shpool_report_fn)(const shpool_pool *pool, shpool_report_data *report_p);
 
 /**
- * Write the report of a pool to stderr at the end of the process, unless it is closed before.  Only
- * if $SHPOOL_ALLOCATOR requested stats or check (SHPOOL_FLAG_SHOW), and SHPOOL_LOG_LEVEL is not
- * none.
+ * Hand the report of a pool to the message handler (SHPOOL_LEVEL_WARN if something is wrong, else
+ * SHPOOL_LEVEL_INFO), or write it to stderr, at the end of the process, unless it is closed before.
+ * Only if $SHPOOL_ALLOCATOR requested stats or check (SHPOOL_FLAG_SHOW), and SHPOOL_LOG_LEVEL is
+ * not none.  The image of `read` is not unloaded any more.
  *
  * For the inline parts of the headers.
  */

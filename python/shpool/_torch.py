@@ -99,6 +99,17 @@ def _folder():
     return folder
 
 
+def _run_time():
+    """Arguments that link with the C++ run time of this process, which PyTorch has loaded.
+
+    A second one in the process, as with -static-libstdc++, would have locales of its own, and the
+    first message that PyTorch composes for an exception would crash."""
+    with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        loaded = next((line.split(maxsplit=5)[-1].strip() for line in maps
+                       if "/libstdc++.so.6" in line), None)
+    return ["-nodefaultlibs", loaded, "-lm", "-lgcc_s", "-lgcc", "-lc"] if loaded else []
+
+
 def _compile(path):
     top = os.path.dirname(torch.__file__)
     library = _c.path_of_library()
@@ -107,7 +118,7 @@ def _compile(path):
     for folder in _cuda_headers():
         command += ["-isystem", folder]
     command += ["-L" + os.path.join(top, "lib"), "-ltorch_cuda", "-lc10_cuda", "-lc10",
-                library if "/" in library else "-l:" + library]
+                library if "/" in library else "-l:" + library, *_run_time()]
     temporary = None
     try:
         handle, temporary = tempfile.mkstemp(".so", ".shpool-torch-", os.path.dirname(path))

@@ -658,7 +658,7 @@ static const fault_scene scenes[] = {
     SCENE(capture_without_record, "bins", 1, 1),
     SCENE(move, SHARED, 100, 7),
     SCENE(move, "bins:memory=vmm,wait=0", 100, 7),
-    SCENE(move, "bins:memory=vmm", 100, 7),
+    SCENE(move, "bins:memory=vmm,granules=4", 100, 7),
     SCENE(ask, "", 10, 5),
     SCENE(use_contexts, "", 40, 5),
     SCENE(serve, "", 10, 5),

@@ -288,6 +288,7 @@ static void run(const char *spec, unsigned operations, unsigned long least)
 UNIT_TEST(test_bins_moves_memory_in_order)
 {
     run_sizes("bins:memory=vmm,wait=0", OPERATIONS / 100, 1000, 1);
+    run_sizes("bins:memory=vmm,wait=0,granules=8", OPERATIONS / 100, 1000, 1);
     run_sizes("bins:memory=vmm,wait=0,reuse=done", OPERATIONS / 100, 1000, 1);
     run_sizes("bins:share=1", OPERATIONS / 200, 500, 1);
 }
@@ -296,6 +297,7 @@ UNIT_TEST(test_bins_keeps_the_order_of_streams)
 {
     run("bins:memory=driver", OPERATIONS / 2, OPERATIONS / 8);
     run("bins:memory=vmm", OPERATIONS / 2, OPERATIONS / 8);
+    run("bins:memory=vmm,granules=8", OPERATIONS / 4, OPERATIONS / 16);
 }
 
 UNIT_TEST(test_bins_with_every_option)

@@ -61,6 +61,34 @@ static const scene granules_have_the_requested_size[] = {
 };
 SCENES(granules_have_the_requested_size)
 
+/* ---- granules of twice the size ---- */
+
+static const scene granules_double[] = {
+    { "not by default in small programs", "bins", "a=400M@0 b=100M@0 granule_create=250" },
+    { "at once for a large request", "bins", "a=960M@0 granule_create=240 check" },
+    { "not for one that fails", "bins", "limit:900M s=2M@0 a=960M@0!NO_MEMORY trim:0 b=2M@0 "
+      "c=2M@0 driver_bytes=6M" },
+    { "all in pairs", "bins:granules=4", "a0-1=4M@0 granule_create=3 driver_bytes=8M check "
+      "use:a0-1@0 d=40M@0 driver_bytes=48M granule_create=6 use:d@0 use:a0-1@0 check "
+      "free:a0-1@0 free:d@0 trim:0 driver_bytes=0 granule_release=6 "
+      "forget e=2M@0 granule_create=1 driver_bytes=2M" },
+    { "a half that is free", "bins:granules=3", "a=4M@0 b=2M@0 granule_create=3 c=2M@0 "
+      "granule_create=4 driver_bytes=8M use:a@0 use:b@0 use:c@0 check free:a@0 free:b@0 free:c@0 "
+      "c=8M@0 use:c@0 granule_create=4 check" },
+    { "halves of both heaps", "bins:granules=4", "s=1K@0 a=6M@0 b=9M@0 use:a@0 use:b@0 use:s@0 "
+      "check driver_bytes<=24M" },
+    { "not while a place is in use", "bins:granules=7,wait=0", "lag:1000 a0-2=4M@1 use:a0-2@1 "
+      "free:a0-2/2@1 b=8M@1 use:b@1 free:b@1 check c=30M@1 use:c@1 check done d=20M@1 use:d@1 "
+      "check" },
+    { "with moves", "bins:granules=30,wait=0", "a0-8=6M@1 use:a0-8@1 free:a0-8/2@1 b=20M@1 use:b@1 "
+      "check done free:b@1 c=26M@1 use:c@1 check free:c@1 d=100M@1 use:d@1 check" },
+    { "within the limit", "bins:granules=3,hard=8M", "a=4M@0 b=2M@0 c=2M@0 d=2M@0!NO_MEMORY "
+      "use:a@0 use:b@0 check" },
+    { "an odd spare one", "bins:granules=6", "a=6M@0 b=4M@0 free:a@0 trim:2M c=20M@0 use:c@0 "
+      "use:b@0 check" },
+};
+SCENES(granules_double)
+
 /* ---- granules that move ---- */
 
 /* Ten blocks of 20 MiB, of which every second is freed, and what frees the others. */

@@ -70,7 +70,7 @@ UNIT_TEST(test_zero_never_waits)
 UNIT_TEST(test_moves_raise_the_limit_to_a_tenth)
 {
     for (unsigned moves = 0; moves < 2; moves++) {
-        begin_on((size_t)8 << 30, "bins");
+        begin_on((size_t)8 << 30, "bins:granules=0");
         play("a0-99=20M@0 free:a0-98/2@0");
         ((bins_self *)allocator->self)->moved_bytes = (uint64_t)moves << 40;
         play("b0-24=40M@0 driver_bytes>=%uM driver_bytes<=%uM", moves ? 2180 : 2036,

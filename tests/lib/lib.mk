@@ -24,6 +24,7 @@ shpool_cmocka_tests += \
 	tests/lib/test_plugin \
 	tests/lib/test_registry \
 	tests/lib/test_relink \
+	tests/lib/test_report \
 	tests/lib/test_spec \
 	tests/lib/test_status
 shpool_tests += tests/lib/fuzz_register tests/lib/fuzz_spec

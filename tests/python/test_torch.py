@@ -89,6 +89,12 @@ class Enable(unittest.TestCase):
         shutil.rmtree(os.path.join(self.folder, "__pycache__"), ignore_errors=True)
         self.assertEqual(self.cached(), before)
 
+    def test_it_uses_the_cxx_run_time_of_the_process(self):
+        self.assertEqual(enabled(SHPOOL_CACHE_DIR=self.folder, CXX="c++ -static-libstdc++"),
+                         ("shpool", ""))
+        with open(os.path.join(self.folder, self.cached()[0][0]), "rb") as file:
+            self.assertIn(b"\0libstdc++.so.6\0", file.read())
+
     def test_what_is_missing_is_said(self):
         os.chmod(self.folder, 0o777)
         table = (

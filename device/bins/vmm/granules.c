@@ -8,6 +8,10 @@
 #include "vmm.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+/* Default of `granules`. */
+#define MANY 256u
 
 /* ---- capabilities of the driver ---- */
 
@@ -35,6 +39,17 @@ static size_t granule_of(const bins_self *bins, size_t pages)
         pages *= 2;
     }
     return pages;
+}
+
+size_t bins_next_double(const bins_self *bins)
+{
+    uint64_t count = bins->granule_count;
+
+    if (count == UINT64_MAX) {
+        count = (bins->granule_bytes > 0) ? 0 : MANY;
+    }
+    return ((count == 0) || bins->share || (2 * bins->granules.bytes > BINS_GRANULE_MOST))
+               ? SIZE_MAX : (size_t)count;
 }
 
 /* NULL, or what is missing. */
@@ -71,6 +86,8 @@ static const char *find_granules(bins_self *bins)
         return "the driver's pages have a size that is not a power of two";
     }
     g->bytes = granule_of(bins, bytes);
+    g->least = g->bytes;
+    g->next = bins_next_double(bins);
     return NULL;
 }
 
@@ -144,7 +161,12 @@ static void free_records(bins_granule *granule)
     while (granule != NULL) {
         bins_granule *next = granule->next;
 
-        free(granule);
+        while (granule != NULL) {
+            bins_granule *part = granule->part;
+
+            free(granule);
+            granule = part;
+        }
         granule = next;
     }
 }
@@ -163,7 +185,7 @@ static cu_result create(bins_self *bins, size_t more)
         result = cu->granule_create(&handle, g->bytes, bins_granule_props(bins, &props), 0);
         if (result == CU_SUCCESS) {
             g->unused = granule->next;
-            *granule = (bins_granule){ .handle = handle, .next = g->all };
+            *granule = (bins_granule){ .handle = handle, .bytes = g->bytes, .next = g->all };
             g->all = granule;
             g->count++;
             bins_spare_put(g, granule);
@@ -210,17 +232,37 @@ shpool_status bins_granules_make(bins_self *bins, size_t more, const shpool_time
              : shpool_driver_failed(device->cu, "cuMemCreate", bins->refusal);
 }
 
+/* One handle, unless that is done. */
+static cu_result release_handle(bins_self *bins, bins_granule *granule)
+{
+    cu_result result = CU_SUCCESS;
+
+    if (granule->handle != 0) {
+        result = bins->lanes.device->cu->granule_release(granule->handle);
+    }
+    if ((result == CU_SUCCESS) && (granule->handle != 0)) {
+        granule->handle = 0;
+        bins_count_given(bins, granule->bytes);
+    }
+    return result;
+}
+
 /* A spare one that is mapped nowhere.  Its record is unlinked by sweep(). */
 static cu_result release(bins_self *bins, bins_granule *granule)
 {
     bins_granules *g = &bins->granules;
-    cu_result result = bins->lanes.device->cu->granule_release(granule->handle);
+    cu_result result = CU_SUCCESS;
 
+    for (bins_granule *p = granule->part; (p != NULL) && (result == CU_SUCCESS); p = p->part) {
+        result = release_handle(bins, p);
+        granule->broken |= (result == CU_SUCCESS);
+    }
+    if (result == CU_SUCCESS) {
+        result = release_handle(bins, granule);
+    }
     if (result == CU_SUCCESS) {
         bins_spare_remove(g, granule);
-        granule->handle = 0;
         g->count--;
-        bins_count_given(bins, g->bytes);
     }
     return result;
 }
@@ -238,25 +280,46 @@ static void sweep(bins_granules *g)
             continue;
         }
         *at = granule->next;
-        granule->next = g->unused;
-        g->unused = granule;
+        while (granule != NULL) {
+            bins_granule *part = granule->part;
+
+            granule->part = NULL;
+            granule->next = g->unused;
+            g->unused = granule;
+            granule = part;
+        }
     }
 }
 
 static uint64_t release_leaving(bins_self *bins)
 {
     bins_granules *g = &bins->granules;
-    uint64_t given = 0;
+    uint64_t held = bins->count.driver_bytes;
 
     for (size_t i = g->spares; i-- > 0;) {
         bins_granule *granule = g->spare[i];
 
-        if (granule->leaving && (release(bins, granule) == CU_SUCCESS)) {
-            given += g->bytes;
+        if (granule->leaving) {
+            (void)release(bins, granule);
         }
         granule->leaving = 0;
     }
-    return given;
+    return held - bins->count.driver_bytes;
+}
+
+/* None is left: the next ones are as small as the first. */
+static void begin_again(bins_self *bins)
+{
+    bins_granules *g = &bins->granules;
+
+    for (unsigned i = 0; i < BINS_HEAPS; i++) {
+        for (bins_slab *slab = bins->heap[i].slabs; slab != NULL; slab = slab->next) {
+            slab->places = 0;
+        }
+    }
+    g->bytes = g->least;
+    g->next = bins_next_double(bins);
+    memset(bins->memo, 0, sizeof(bins->memo));
 }
 
 uint64_t bins_granules_release(bins_self *bins, uint64_t wanted)
@@ -271,7 +334,7 @@ uint64_t bins_granules_release(bins_self *bins, uint64_t wanted)
         return 0;
     }
     for (size_t i = g->spares; (i-- > 0) && (marked < wanted);) {
-        if (bins_spare_is_usable(g->spare[i], NULL)) {
+        if (g->spare[i]->broken || bins_spare_is_usable(g->spare[i], NULL)) {
             g->spare[i]->leaving = 1;
             marked += g->bytes;
         }
@@ -280,6 +343,9 @@ uint64_t bins_granules_release(bins_self *bins, uint64_t wanted)
     given = release_leaving(bins);
     shpool_device_leave(device, left);
     sweep(g);
+    if (g->count == 0) {
+        begin_again(bins);
+    }
     return given;
 }
 
@@ -298,7 +364,11 @@ void bins_granules_fini(bins_self *bins, shpool_device_loss *loss)
             result = release(bins, granule);
         }
         if (result != CU_SUCCESS) {
-            shpool_device_loss_add(loss, result, g->bytes);
+            for (const bins_granule *p = granule; p != NULL; p = p->part) {
+                if (p->handle != 0) {
+                    shpool_device_loss_add(loss, result, p->bytes);
+                }
+            }
             g->spares--;
         }
     }

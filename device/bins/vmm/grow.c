@@ -39,8 +39,8 @@
 #define WINDOW_PART  20u
 #define WINDOW_LEAST BINS_DIRECT_BYTES
 
-/* Blocks of the large heap that are looked at for a small request. */
-#define GUEST_DEPTH 64u
+/* Blocks of a bin that are looked at. */
+#define TAKE_DEPTH 64u
 
 /* ---- fill ---- */
 
@@ -181,7 +181,7 @@ static bins_block *take_guest(bins_self *bins, size_t need, const shpool_timelin
 {
     bins_block *block = (need >= BINS_GUEST_LEAST)
                             ? bins_heap_take(bins, &bins->heap[BINS_LARGE], need, timeline,
-                                             BINS_USABLE, GUEST_DEPTH)
+                                             BINS_USABLE, TAKE_DEPTH)
                             : NULL;
 
     if (block != NULL) {
@@ -278,7 +278,13 @@ shpool_status bins_range_grow(bins_self *bins, bins_heap *heap, size_t need, bin
     if (need > bins->device_bytes) {
         return SHPOOL_ERR_NO_MEMORY;
     }
+    if (bins_granules_double(bins, lane, need)) {
+        *block_p = bins_heap_take(bins, heap, need, &lane->timeline, BINS_USABLE, TAKE_DEPTH);
+    }
     bins->refusal = CU_SUCCESS;
+    if (*block_p != NULL) {
+        return SHPOOL_OK;
+    }
     create = may_create(bins, need);
     if (heap->large && may_be_window(bins, need)) {
         *block_p = bins_window_again(bins, need, lane);

@@ -25,6 +25,20 @@ void bins_hole_put(bins_self *bins, bins_block *block)
     bins_push(holes, block);
 }
 
+bins_block *bins_hole_of(const bins_heap *heap, const char *address)
+{
+    const bins_lists *holes = &heap->holes;
+
+    for (unsigned class = 0; (class = bins_next_class(holes, class)) < BINS_CLASSES; class++) {
+        for (bins_block *hole = holes->list[class].head; hole != NULL; hole = hole->next) {
+            if ((address >= hole->address) && (address < hole->address + hole->bytes)) {
+                return hole;
+            }
+        }
+    }
+    return NULL;
+}
+
 int bins_records_get(bins_self *bins, bins_block *record[2])
 {
     record[0] = bins_record_get(bins);

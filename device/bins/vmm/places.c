@@ -109,12 +109,28 @@ static cu_result unmap_each(bins_self *bins, bins_slab *slab, size_t first, size
     return (count > 1) ? each : result;
 }
 
+/* All handles of a granule, or none. */
+static cu_result map_at(const bins_self *bins, cu_ptr address, const bins_granule *granule)
+{
+    const shpool_driver *cu = bins->lanes.device->cu;
+    cu_result result = CU_SUCCESS;
+    size_t done = 0;
+
+    for (; (granule != NULL) && (result == CU_SUCCESS); granule = granule->part) {
+        result = cu->granule_map(address + done, granule->bytes, 0, granule->handle, 0);
+        done += (result == CU_SUCCESS) ? granule->bytes : 0;
+    }
+    if ((result != CU_SUCCESS) && (done > 0)) {
+        (void)cu->granule_unmap(address, done);
+    }
+    return result;
+}
+
 static cu_result map(bins_self *bins, bins_slab *slab, size_t at, bins_granule *granule)
 {
     bins_granules *g = &bins->granules;
     bins_place *p = &slab->place[at];
-    cu_result result = bins->lanes.device->cu->granule_map(address_of(bins, slab, at), g->bytes, 0,
-                                                           granule->handle, 0);
+    cu_result result = map_at(bins, address_of(bins, slab, at), granule);
 
     if (result == CU_SUCCESS) {
         bins->moved_bytes += ((granule->maps > 0) && !slab->heap->windows) ? g->bytes : 0;

@@ -10,8 +10,9 @@
 
 #include <stdlib.h>
 
-/* Granules of a range of the small heap: its table of blocks has an entry for 256 bytes. */
-#define SMALL_GRANULES 32u
+/* Addresses of a range of the small heap, and more: its table of blocks has an entry for 256
+ * bytes. */
+#define SMALL_MORE ((size_t)62 << 20)
 
 /* ---- ranges ---- */
 
@@ -42,7 +43,7 @@ static shpool_status add(bins_self *bins, bins_heap *heap, size_t bytes)
         slab->bytes = bytes;
         slab->places = 0;
         slab->maps = 0;
-        slab->place = calloc(bytes / bins->granules.bytes, sizeof(*slab->place));
+        slab->place = calloc(bytes / bins->granules.least, sizeof(*slab->place));
         status = (slab->place != NULL)
                      ? SHPOOL_OK
                      : shpool_error(SHPOOL_ERR_NO_MEMORY, "no host memory for the record of %zu "
@@ -66,8 +67,9 @@ static shpool_status add(bins_self *bins, bins_heap *heap, size_t bytes)
 
 shpool_status bins_range_add(bins_self *bins, bins_heap *heap, size_t need)
 {
-    size_t few = bins_round_up(bins, need) + (SMALL_GRANULES - 1) * bins->granules.bytes;
-    size_t many = bins_round_up(bins, bins->device_bytes);
+    size_t few = bins_round_up(bins, bins_round_up(bins, need) + SMALL_MORE);
+    size_t many = (bins->device_bytes + BINS_GRANULE_MOST - 1) / BINS_GRANULE_MOST *
+                  BINS_GRANULE_MOST; /* whole granules, also when they are doubled */
     shpool_status status = SHPOOL_ERR_NO_MEMORY;
 
     if (heap->large && (many > few)) {

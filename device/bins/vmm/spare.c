@@ -22,8 +22,9 @@ int bins_spare_is_usable(bins_granule *granule, const shpool_timeline *timeline)
     if ((granule->last != NULL) && shpool_timeline_is_done(granule->last, granule->seq)) {
         granule->last = NULL;
     }
-    return (granule->last == NULL) ||
-           ((timeline != NULL) && shpool_timeline_same(granule->last, timeline));
+    return !granule->broken &&
+           ((granule->last == NULL) ||
+            ((timeline != NULL) && shpool_timeline_same(granule->last, timeline)));
 }
 
 size_t bins_spares_usable(bins_self *bins, const shpool_timeline *timeline)

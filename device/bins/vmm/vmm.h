@@ -22,6 +22,10 @@ struct bins_place {
 /* A piece of physical memory, which has a home or is spare. */
 struct bins_granule {
     cu_granule handle;
+    size_t bytes;              /* of the handle */
+    bins_granule *part;        /* handles that are mapped above this one, always (double.c) */
+    int is_part;
+    int broken;                /* 1: some handles were returned, and the driver keeps the others */
     bins_granule *next;        /* of all, or of unused records */
     bins_place *home;          /* where it is used; NULL: it is spare */
     bins_place *origin;        /* where it was used before it was part of a window, or NULL */
@@ -55,6 +59,9 @@ shpool_status bins_may_take(const bins_self *bins, const shpool_timeline *timeli
 
 /* Return spare granules to the driver until `wanted` bytes are returned; returns the bytes. */
 uint64_t bins_granules_release(bins_self *bins, uint64_t wanted);
+
+/* The number of granules at which their size is doubled; SIZE_MAX: never. */
+size_t bins_next_double(const bins_self *bins);
 
 /* At the end: return spare ones, and add those that the driver refuses to a loss. */
 void bins_granules_fini(bins_self *bins, shpool_device_loss *loss);
@@ -189,6 +196,9 @@ bins_block *bins_carve(bins_lists *lists, bins_block *block, size_t from, size_t
 /* A block that is in no list becomes a hole, one with the holes beside it. */
 void bins_hole_put(bins_self *bins, bins_block *block);
 
+/* The hole that an address is in; NULL: it is not in one. */
+bins_block *bins_hole_of(const bins_heap *heap, const char *address);
+
 typedef void bins_visit(bins_self *bins, bins_block *block, void *user);
 
 /* All free blocks that may have whole granules: those of windows, of the large heap, of the small
@@ -233,6 +243,12 @@ bins_site bins_site_find(bins_search *search);
 /* Of a hole: the places within a site. */
 size_t bins_places_in(const bins_self *bins, const bins_block *hole, const bins_site *s,
                       size_t *first_p);
+
+/* ---- granules of twice the size (double.c) ---- */
+
+/* If there are many granules, or will be with the request, two become one.  1: this has changed
+ * free blocks. */
+int bins_granules_double(bins_self *bins, bins_lane *lane, size_t need);
 
 /* ---- ranges (range.c) ---- */
 

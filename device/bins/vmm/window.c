@@ -123,20 +123,6 @@ static bins_site find(bins_search *search)
 
 /* ---- take ---- */
 
-static bins_block *hole_of(const bins_heap *heap, const char *address)
-{
-    const bins_lists *holes = &heap->holes;
-
-    for (unsigned class = 0; (class = bins_next_class(holes, class)) < BINS_CLASSES; class++) {
-        for (bins_block *hole = holes->list[class].head; hole != NULL; hole = hole->next) {
-            if ((address >= hole->address) && (address < hole->address + hole->bytes)) {
-                return hole;
-            }
-        }
-    }
-    return NULL;
-}
-
 static bins_memo *memo_of(bins_self *bins, size_t bytes)
 {
     uint64_t bits = bins->live * 0x9e3779b97f4a7c15u + bytes * 0xc2b2ae3d27d4eb4fu;
@@ -225,7 +211,7 @@ bins_block *bins_window_again(bins_self *bins, size_t need, bins_lane *lane)
     s.end = s.start + search.need;
     s.low = s.start;
     s.high = s.end;
-    s.block = hole_of(search.heap, s.start);
+    s.block = bins_hole_of(search.heap, s.start);
     if ((s.block == NULL) || (s.block->address + s.block->bytes < s.end)) {
         return NULL;
     }
@@ -242,7 +228,7 @@ static void go_home(bins_self *bins, bins_slab *slab, size_t first, size_t count
 {
     size_t granule = bins->granules.bytes;
     char *address = (char *)slab->base + first * granule;
-    bins_block *hole = hole_of(slab->heap, address);
+    bins_block *hole = bins_hole_of(slab->heap, address);
     bins_block *record[2];
 
     if (bins_records_get(bins, record) && (hole != NULL)) {

@@ -133,10 +133,10 @@ public:
             return; /* of another library */
         }
         if (!ledger_.find(ptr.get(), &one)) {
-            c10::DataPtr alias(ptr.get(), ptr.get(), native_->raw_deleter(), ptr.device());
+            /* PyTorch's own deleter identifies its memory; without a context nothing is freed */
+            const c10::DataPtr alias(ptr.get(), nullptr, native_->raw_deleter(), ptr.device());
 
             native_->recordStream(alias, stream);
-            (void)alias.release_context();
         } else if (one.stream != stream.stream()) {
             check(shpool_device_record_stream(allocators_[one.device], ptr.get(), stream));
         }
@@ -274,8 +274,6 @@ protected:
 private:
     shpool_device_allocator *allocator_of(DeviceIndex device)
     {
-        TORCH_CHECK((device >= 0) && (device < max_devices), "libshpool serves devices 0 to ",
-                    max_devices - 1, ", not ", int(device));
         shpool_device_allocator *allocator = allocators_[device];
 
         if (C10_UNLIKELY(allocator == nullptr)) {
@@ -410,8 +408,8 @@ private:
     }
 
     Ledger                                    ledger_;
-    std::atomic<shpool_device_allocator *>    allocators_[max_devices] = {};
-    std::atomic<double>                       fractions_[max_devices];
+    PerDevice<std::atomic<shpool_device_allocator *>> allocators_;
+    PerDevice<std::atomic<double>>            fractions_;
     std::mutex                                observers_lock_;
     std::vector<caching::OutOfMemoryObserver> observers_;
 };

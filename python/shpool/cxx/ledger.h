@@ -139,29 +139,29 @@ public:
      * Python's. */
     Context context(RecordContext least)
     {
-        /* acquire: pairs with the release in record() */
-        return (C10_UNLIKELY(recording_.load(std::memory_order_acquire)) &&
-                (history_.when >= least))
-                   ? history_.recorder()
-                   : nullptr;
+        if (C10_LIKELY(!recording_.load(std::memory_order_relaxed))) {
+            return nullptr;
+        }
+        const auto history = std::atomic_load(&history_); /* record() may replace it meanwhile */
+
+        return (history->when >= least) ? history->recorder() : nullptr;
     }
 
-    void record(const History &history)
+    void record(History history)
     {
         Lock lock(lock_);
 
-        recording_.store(false, std::memory_order_relaxed);
-        history_ = history;
         if (!history.enabled || (history.recorder == nullptr)) {
-            history_.when = RecordContext::NEVER;
+            history.when = RecordContext::NEVER;
         }
         for (auto &entries : trace_) {
             if (history.clear || !history.enabled) {
                 entries.clear();
             }
         }
-        /* release: pairs with the acquires in context() and note() */
-        recording_.store(history.enabled, std::memory_order_release);
+        std::atomic_store(&history_, std::make_shared<const History>(history));
+        /* relaxed: whoever sees it early finds a history, too, if only the one before */
+        recording_.store(history.enabled, std::memory_order_relaxed);
     }
 
     /* ---- snapshots ---- */
@@ -239,21 +239,22 @@ private:
     void note(TraceEntry::Action action, void *ptr, const Allocation &one, const Context &context,
               RecordContext least)
     {
-        if (C10_LIKELY(!recording_.load(std::memory_order_acquire))) {
+        if (C10_LIKELY(!recording_.load(std::memory_order_relaxed))) {
             return;
         }
-        Lock       lock(lock_);
-        auto      &entries = trace_[one.device];
+        Lock        lock(lock_);
+        const auto &history = *history_; /* record() has the lock, too */
+        auto       &entries = trace_[one.device];
         TraceEntry entry(action, one.device, size_t(ptr), one.rounded(), one.stream,
 #if SHPOOL_TORCH >= 208
                          no_pool,
 #endif
-                         0, (history_.when >= least) ? context : nullptr);
+                         0, (history.when >= least) ? context : nullptr);
 
         entry.time_.t_ = std::chrono::duration_cast<std::chrono::microseconds>(
                              std::chrono::system_clock::now().time_since_epoch())
                              .count();
-        if (entries.size() >= std::max<size_t>(history_.most, 1)) {
+        if (entries.size() >= std::max<size_t>(history.most, 1)) {
             entries.pop_front();
         }
         entries.push_back(std::move(entry));
@@ -297,10 +298,10 @@ private:
 
     std::mutex                             lock_; /* of all below */
     ska::flat_hash_map<void *, Allocation> live_;
-    DeviceStats                            stats_[max_devices];
-    shpool_device_stats                    base_[max_devices] = {}; /* at reset_accumulated() */
-    std::deque<TraceEntry>                 trace_[max_devices];
-    History                                history_ = {};
+    PerDevice<DeviceStats>                 stats_;
+    PerDevice<shpool_device_stats>         base_; /* at reset_accumulated() */
+    PerDevice<std::deque<TraceEntry>>      trace_;
+    std::shared_ptr<const History>         history_ = std::make_shared<const History>();
     std::atomic<bool>                      recording_{false};
 };
 

@@ -25,8 +25,25 @@ using Filter = std::function<bool(cudaStream_t)>;
 using Lock = std::lock_guard<std::mutex>;
 using Plug = torch::cuda::CUDAPluggableAllocator::CUDAPluggableAllocator;
 
-constexpr int         max_devices = 64;
+constexpr int         max_devices = 64; /* as many as libshpool serves */
 constexpr MempoolId_t no_pool{0, 0};
+
+/* One value for each device; other numbers are an exception. */
+template <typename Value> class PerDevice {
+public:
+    Value &operator[](DeviceIndex device)
+    {
+        TORCH_CHECK((device >= 0) && (device < max_devices), "libshpool serves devices 0 to ",
+                    max_devices - 1, ", not ", int(device));
+        return values_[device];
+    }
+
+    auto begin() { return std::begin(values_); }
+    auto end() { return std::end(values_); }
+
+private:
+    Value values_[max_devices] = {};
+};
 
 /* What recordHistory() is called with. */
 struct History {

@@ -86,6 +86,11 @@ class Whole(unittest.TestCase):
         del x, pool
         self.assertGreater(memory(most).data_ptr(), 0)
 
+    def test_devices_that_libshpool_does_not_serve(self):
+        for number in (64, 127):
+            with self.assertRaisesRegex(RuntimeError, f"devices 0 to 63, not {number}|nvalid dev"):
+                torch._C._cuda_memoryStats(number)
+
     # ---- statistics ----
 
     def test_statistics_count_as_pytorch_does(self):
@@ -189,6 +194,23 @@ class Whole(unittest.TestCase):
             wrong += float(total) != MIB
             del y
         return wrong
+
+    def test_history_that_changes_while_threads_allocate(self):
+        over = threading.Event()
+
+        def allocate():
+            while not over.is_set():
+                memory(1)
+
+        threads = [threading.Thread(target=allocate) for _ in range(4)]
+        for one in threads:
+            one.start()
+        for i in range(100):
+            torch.cuda.memory._record_memory_history("all" if i % 3 else None)
+        over.set()
+        for one in threads:
+            one.join()
+        torch.cuda.memory._record_memory_history(None)
 
     def test_record_stream_in_a_pool(self):
         self.assertEqual(self.overwritten(torch.cuda.MemPool()), 0)
