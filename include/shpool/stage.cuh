@@ -89,7 +89,7 @@ typedef struct shpool_stage_memory {
 typedef struct shpool_producer {
     shpool_heap         heap;
     shpool_stages       next;
-    shpool_stages       oldest;  /**< the first slot before `next` that is not known to be released */
+    shpool_stages       oldest;  /**< the first slot that is not known to be released */
     uint32_t            held;    /**< number of slots from there to `next` */
     shpool_stage_memory ahead;   /**< of the oldest slot, read ahead */
     uint32_t            room;    /**< bytes of each stage's memory, at least */
@@ -354,15 +354,16 @@ SIMT_FN simt_addr shpool_stage_request(shpool_producer *p, uint32_t lanes, uint3
     return (ptr != NULL) ? simt_to_shared(ptr) : 0u;
 }
 
-/* Another thread may have freed memory since the pool refused.  A search takes longer than a stage,
- * so it is repeated when the producer has waited for about as long again. */
+/* Another thread may have freed memory since the pool refused.  But a search in vain may take
+ * 10,000 cycles, in which no release is noticed: it is repeated when the producer has waited for
+ * much longer, and then for as long again. */
 SIMT_FN uint32_t shpool_stage_asks_again(uint32_t attempt)
 {
-    return (attempt >= 4u) && ((attempt & (attempt - 1u)) == 0);
+    return (attempt >= 64u) && ((attempt & (attempt - 1u)) == 0);
 }
 
-/* All other cases: memory that fits, of a released stage or from the pool.  What does not fit is
- * freed, and so is everything while others wait for memory. */
+/* The other cases: memory that fits, of a released stage or from the pool.  Released memory that
+ * does not fit is freed, and all of it while others wait for memory. */
 SIMT_FN shpool_stage_memory shpool_stage_find(shpool_producer *p, uint32_t lanes,
                                               uint32_t alignment, uint32_t bytes,
                                               uint32_t attempts)
