@@ -250,19 +250,20 @@ SIMT_FN uint32_t shpool_stage_is_wanted(const shpool_producer *p)
 SIMT_FN uint32_t shpool_stage_pass(shpool_producer *p, uint32_t lanes, uint32_t alignment,
                                    uint32_t bytes)
 {
-    const uint32_t full = p->next.at == p->oldest.at; /* the oldest slot is the next one */
-    uint32_t       done;
+    const simt_addr released = p->oldest.at + SHPOOL_STAGE_RELEASED;
+    const uint32_t  full     = p->next.at == p->oldest.at; /* the oldest slot is the next one */
+    uint32_t        done;
 
-    if ((p->held == 0) || (!full && (bytes < p->refused)) ||
-        !shpool_stage_fits(p->ahead, alignment, bytes)) {
+    if ((p->held == 0) || !shpool_stage_fits(p->ahead, alignment, bytes)) {
         return 0;
     }
     if (!full) {
         shpool_stage_give(p->next.at, lanes, p->ahead);
     }
     done = !shpool_stage_is_wanted(p);
-    done &= (uint32_t)simt_mbar_wait_briefly(p->oldest.at + SHPOOL_STAGE_RELEASED,
-                                             p->oldest.parity) != 0;
+    done &= (full || (bytes >= p->refused)) /* no other memory */
+                ? simt_mbar_wait_briefly(released, p->oldest.parity) != 0
+                : simt_mbar_test(released, p->oldest.parity) != 0;
     if (lanes != 0) {
         done = (uint32_t)simt_all(lanes, done != 0);
         simt_warp_sync(lanes); /* for the others, too, the releases happen before */
