@@ -189,6 +189,7 @@ static uint32_t largest_tile(const shape &s, uint32_t tile)
 static int run_pool(job &j, uint32_t bytes)
 {
     const uint32_t largest = largest_tile(j.m.s, j.o.tile);
+    uint32_t       tiles;
     const char    *spec    = nullptr; /* $SHPOOL_ALLOCATOR */
     shpool_config  want    = {};
     shpool_pool    pool    = {};
@@ -210,7 +211,8 @@ static int run_pool(job &j, uint32_t bytes)
     }
     std::printf("%s, %u bytes, tiles of %u\n", pool.name, pool.shared_bytes, j.o.tile);
 
-    const int failed = run(j, "pool", pool_memory{ pool, j.o.tile }, j.o.tile);
+    tiles = std::min(pool.largest / j.o.tile, SLOTS);
+    const int failed = run(j, "pool", pool_memory{ pool, j.o.tile, tiles }, j.o.tile);
 
     machine_close(&pool);
     return failed;

@@ -21,11 +21,12 @@
 struct pool_memory {
     shpool_pool pool;
     uint32_t    least;
+    uint32_t    tiles; /* that fit: a request for one more would be a search in vain */
 
     const shpool_pool *of_pool() const { return &pool; }
     uint32_t           own_bytes() const { return 0; } /* of shared memory, besides the pool's */
 
-    MACHINE_METHOD uint32_t    slots() const { return SLOTS; }
+    MACHINE_METHOD uint32_t    slots() const { return tiles; }
     MACHINE_METHOD shpool_heap open(simt_addr base) const
     {
         return shpool_init(&pool, simt_from_shared(base));
@@ -37,7 +38,7 @@ struct pool_memory {
         shpool_producer from;
 
         MACHINE_METHOD loader(const pool_memory &m, shpool_heap heap, simt_addr table)
-            : from(shpool_producer_init(heap, simt_from_shared(table), SLOTS, m.least))
+            : from(shpool_producer_init(heap, simt_from_shared(table), m.tiles, m.least))
         {
         }
         MACHINE_METHOD shpool_stage get(uint32_t bytes)
