@@ -2,7 +2,8 @@
 /*
  * Decode steps of a Llama-shaped model at batch 1: decode.h explains the kernel.
  *
- *   nvcc -O3 -arch=sm_90 -rdc=true decode.cu -o decode $(pkg-config --cflags --libs shpool)
+ *   nvcc -O3 -arch=sm_90 -rdc=true -maxrregcount=96 decode.cu -o decode \
+ *        $(pkg-config --cflags --libs shpool)
  *   c++ -O2 -x c++ decode.cu -x none -o decode_cpu \
  *        $(pkg-config --cflags --libs shpool)                    on the CPU block executor
  *

@@ -240,8 +240,7 @@ struct decode_step {
         if (warp < READERS) {
             reader{ m, p, shared, now, shpool_stages_of(tiles, memory.slots()), 0, 0 }.run();
         } else if (warp == READERS) {
-            loader<Memory>{ m, p, now, { memory, heap, shared.tiles() }, seam_once(),
-                            seam_ns() }.run();
+            load(m, p, memory, now, heap, shared.tiles());
         } else if (simt_lane() == 0) {
             watch(shared);
         }
@@ -256,6 +255,15 @@ struct decode_step {
         }
         return memory.open(shared.pool(m.s.head_dim)); /* has a barrier */
     }
+
+#if SIMT_HAS_BULK
+    /* A call, so that the allocator takes no registers from the readers. */
+    static SEAM_CALL void load(const model &m, const program &p, const Memory &memory, moment now,
+                                 shpool_heap heap, simt_addr tiles)
+    {
+        loader<Memory>{ m, p, now, { memory, heap, tiles }, seam_once(), seam_ns() }.run();
+    }
+#endif
 
     /* The watcher: one thread. */
     MACHINE_METHOD void watch(control shared) const

@@ -15,6 +15,11 @@ struct seam_u64 {
 #if defined(__CUDACC__)
 
 #define SEAM_BOTH __host__ __device__ __forceinline__ /* a method, for host and kernels */
+#if defined(DECODE_TABLE) /* nvJitLink refuses a call that needs more registers than the kernel has */
+#define SEAM_CALL __device__ __forceinline__
+#else
+#define SEAM_CALL __device__ __noinline__ /* one that is called: -maxrregcount=96 */
+#endif
 
 /* 8 or 16 bytes that are not written during the launch. */
 SIMT_FN simt_u128 seam_fetch(const void *p)
@@ -211,6 +216,7 @@ static void seam_launch_together(uint32_t blocks, uint32_t bytes, const shpool_p
 #else
 
 #define SEAM_BOTH inline
+#define SEAM_CALL inline
 
 SIMT_FN simt_u128 seam_fetch(const void *p) { return *(const simt_u128 *)p; }
 SIMT_FN seam_u64  seam_fetch8(const void *p) { return *(const seam_u64 *)p; }
