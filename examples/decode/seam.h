@@ -15,7 +15,7 @@ struct seam_u64 {
 #if defined(__CUDACC__)
 
 #define SEAM_BOTH __host__ __device__ __forceinline__ /* a method, for host and kernels */
-#if defined(DECODE_TABLE) /* nvJitLink refuses a call that needs more registers than the kernel has */
+#if defined(DECODE_TABLE) /* nvJitLink refuses a call that needs more registers than the kernel */
 #define SEAM_CALL __device__ __forceinline__
 #else
 #define SEAM_CALL __device__ __noinline__ /* one that is called: -maxrregcount=96 */
