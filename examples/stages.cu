@@ -3,7 +3,7 @@
  * A warp-specialised persistent kernel: a producer warp fetches rows of different lengths by bulk
  * copies, each into a stage of the row's own size, and consumer warps sum them up.
  *
- *   nvcc -arch=sm_90a -DSHPOOL_INLINE=bitmap -rdc=true stages.cu -o stages \
+ *   nvcc -arch=sm_90a -DSHPOOL_INLINE=bitmap stages.cu -o stages \
  *       $(pkg-config --cflags --libs shpool)
  *   ./stages [rows [KiB of the pool [bytes of a page]]]
  *
