@@ -3,10 +3,11 @@
  * A warp-specialised persistent kernel: a producer warp fetches rows of different lengths by bulk
  * copies, each into a stage of the row's own size, and consumer warps sum them up.
  *
- *   nvcc -arch=sm_90a -DSHPOOL_INLINE=bitmap -rdc=true stages.cu -o stages \
+ *   nvcc -arch=sm_90a -DSHPOOL_INLINE=bitmap stages.cu -o stages \
  *       $(pkg-config --cflags --libs shpool)
- *   ./stages [rows]
+ *   ./stages [rows [KiB of the pool [bytes of a page]]]
  *
+ * With pages all stages have the same memory, as in a ring by hand, and longer rows are cut.
  * doc/PERSISTENT.md explains it.  With -arch=sm_90a the producer gives its registers to the
  * consumers (setmaxnreg); without the letter the program is the same except for that.
  */
@@ -16,7 +17,7 @@
 
 #define CONSUMERS 8u           /* warps; setmaxnreg counts groups of four */
 #define THREADS   (128u + 32u * CONSUMERS)
-#define SLOTS     16u          /* rows in flight or being summed up */
+#define SLOTS     64u          /* most stages in flight or being summed up */
 #define MOST      32768u       /* bytes of the longest row */
 #define PATIENCE  10000000u    /* about 10 s: nothing else holds the memory for so long */
 
@@ -34,6 +35,8 @@ struct rows {
     float          *sums;
     const unsigned *begin;
     unsigned        count;
+    unsigned        most; /* bytes of a stage: longer rows are cut */
+    unsigned        room; /* least bytes of a stage's memory */
 };
 
 #if SIMT_HAS_BULK
@@ -44,20 +47,33 @@ static __device__ unsigned bytes_of(const rows &r, unsigned row)
 
 static __device__ void produce(shpool_heap heap, const void *table, const rows &r)
 {
-    shpool_producer producer = shpool_producer_init(heap, table, SLOTS, 0);
+    shpool_producer producer = shpool_producer_init(heap, table, SLOTS, r.room);
 
     for (unsigned row = blockIdx.x; row < r.count; row += gridDim.x) {
-        const unsigned     bytes = bytes_of(r, row);
-        const shpool_stage stage = shpool_stage_malloc_warp(&producer, 128, bytes, PATIENCE);
+        for (unsigned at = 0; at < bytes_of(r, row); at += r.most) {
+            const unsigned     bytes = min(bytes_of(r, row) - at, r.most);
+            const shpool_stage stage = shpool_stage_malloc_warp(&producer, 128, bytes, PATIENCE);
 
-        if (stage.data == 0) {
-            __trap(); /* the pool is smaller than a row */
-        }
-        if (threadIdx.x % 32 == 0) {
-            shpool_stage_copy(stage, r.data + r.begin[row], bytes);
+            if (stage.data == 0) {
+                __trap(); /* the pool is smaller than a row */
+            }
+            if (threadIdx.x % 32 == 0) {
+                shpool_stage_copy(stage, r.data + r.begin[row] + at / sizeof(float), bytes);
+            }
         }
     }
     shpool_producer_fini_warp(&producer);
+}
+
+static __device__ float sum_of(simt_addr stage, unsigned bytes)
+{
+    const float *data = static_cast<const float *>(simt_from_shared(stage));
+    float        sum  = 0.0f;
+
+    for (unsigned i = threadIdx.x % 32; i < bytes / sizeof(float); i += 32) {
+        sum += data[i];
+    }
+    return sum;
 }
 
 /* One row for each warp: all wait for every stage, and the warp whose turn it is reads it. */
@@ -67,23 +83,23 @@ static __device__ void consume(const void *table, const rows &r, unsigned warp)
     unsigned      turn   = 0;
 
     for (unsigned row = blockIdx.x; row < r.count; row += gridDim.x, turn++) {
-        const shpool_stage stage = shpool_stage_wait(&stages);
-        float              sum   = 0.0f;
+        const bool mine = turn % CONSUMERS == warp;
+        float      sum  = 0.0f;
 
-        if (turn % CONSUMERS == warp) {
-            const float *data = static_cast<const float *>(simt_from_shared(stage.data));
+        for (unsigned at = 0; at < bytes_of(r, row); at += r.most) {
+            const shpool_stage stage = shpool_stage_wait(&stages);
 
-            for (unsigned i = threadIdx.x % 32; i < bytes_of(r, row) / sizeof(float); i += 32) {
-                sum += data[i];
+            if (mine) {
+                sum += sum_of(stage.data, min(bytes_of(r, row) - at, r.most));
             }
-            for (unsigned step = 16; step != 0; step /= 2) {
-                sum += __shfl_xor_sync(~0u, sum, step);
-            }
-            if (threadIdx.x % 32 == 0) {
-                r.sums[row] = sum;
-            }
+            shpool_stage_release_warp(stage);
         }
-        shpool_stage_release_warp(stage);
+        for (unsigned step = 16; mine && (step != 0); step /= 2) {
+            sum += __shfl_xor_sync(~0u, sum, step);
+        }
+        if (mine && (threadIdx.x % 32 == 0)) {
+            r.sums[row] = sum;
+        }
     }
 }
 #endif
@@ -116,6 +132,8 @@ static __global__ void __launch_bounds__(THREADS, 1) sum_rows(shpool_pool pool, 
 int main(int argc, char **argv)
 {
     const unsigned        count = (argc > 1) ? std::strtoul(argv[1], NULL, 10) : 40000u;
+    const unsigned        kib   = (argc > 2) ? std::strtoul(argv[2], NULL, 10) : 6u * MOST / 1024u;
+    const unsigned        page  = (argc > 3) ? std::strtoul(argv[3], NULL, 10) : 0u;
     std::vector<unsigned> begin(count + 1, 0);
     shpool_config         want = {};
     shpool_pool           pool = {};
@@ -138,15 +156,17 @@ int main(int argc, char **argv)
     want.block_threads    = THREADS;
     want.threads_per_pool = THREADS;
     want.alignment        = 128;
-    want.payload_bytes    = 6u * MOST;
+    want.total_bytes      = kib * 1024u;
     machine_need(shpool_open(NULL, &want, &pool), "pool");
 
     machine_array<float>    from(data), sums(count);
     machine_array<unsigned> begins(begin);
-    const rows              r      = { from, sums, begins, count };
+    const rows              r      = { from, sums, begins, count, (page != 0) ? page : MOST, page };
     const unsigned          blocks = machine_blocks_of(sum_rows, THREADS, pool.shared_bytes);
 
-    const int failed = machine_run("stages", pool.shared_bytes, sums, right, [&] {
+    const char *const       name   = (page != 0) ? "pages" : "stages";
+
+    const int failed = machine_run(name, pool.shared_bytes, sums, right, [&] {
         machine_need(shpool_launch(sum_rows, blocks, THREADS, NULL, &pool, r), "launch");
     }, static_cast<double>(data.size() * sizeof(float)));
 

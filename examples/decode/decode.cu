@@ -2,7 +2,8 @@
 /*
  * Decode steps of a Llama-shaped model at batch 1: decode.h explains the kernel.
  *
- *   nvcc -O3 -arch=sm_90 -rdc=true decode.cu -o decode $(pkg-config --cflags --libs shpool)
+ *   nvcc -O3 -arch=sm_90 -rdc=true -maxrregcount=96 decode.cu -o decode \
+ *        $(pkg-config --cflags --libs shpool)
  *   c++ -O2 -x c++ decode.cu -x none -o decode_cpu \
  *        $(pkg-config --cflags --libs shpool)                    on the CPU block executor
  *
@@ -115,9 +116,15 @@ static void show(const job &j, uint32_t step)
     }
 }
 
+/* Bytes of shared memory before the pool, or the pages. */
+static uint32_t before_pool(const shape &s)
+{
+    return CONTROL_BYTES + exchange_bytes(s.head_dim) + TILE_ALIGNED;
+}
+
 /* All rounds of a version: launch, time, compare the tokens.  1: they differ. */
 template <class Memory>
-static int run(job &j, const char *name, const Memory &memory, uint32_t bytes, uint32_t tile)
+static int run(job &j, const char *name, const Memory &memory, uint32_t tile)
 {
     const uint32_t        most    = std::max(tile / (4u * j.m.s.head_dim), 1u); /* tokens of one */
     const scheduler       all(j.m, j.blocks, tile);
@@ -139,7 +146,8 @@ static int run(job &j, const char *name, const Memory &memory, uint32_t bytes, u
             const uint32_t position = j.o.context + step;
             const uint32_t share    = std::max(pieces(position, j.m.split), 1u);
 
-            seam_launch_together(j.blocks, CONTROL_BYTES + TILE_ALIGNED + bytes,
+            seam_launch_together(j.blocks, before_pool(j.m.s) + memory.own_bytes(),
+                                 memory.of_pool(),
                                  decode_step<Memory>{ j.m, j.p, memory, step, position, share,
                                                       pieces(share, pieces(share, most)) });
             if ((round == 0) && (step < j.o.show)) {
@@ -182,6 +190,7 @@ static uint32_t largest_tile(const shape &s, uint32_t tile)
 static int run_pool(job &j, uint32_t bytes)
 {
     const uint32_t largest = largest_tile(j.m.s, j.o.tile);
+    uint32_t       tiles;
     const char    *spec    = nullptr; /* $SHPOOL_ALLOCATOR */
     shpool_config  want    = {};
     shpool_pool    pool    = {};
@@ -203,7 +212,8 @@ static int run_pool(job &j, uint32_t bytes)
     }
     std::printf("%s, %u bytes, tiles of %u\n", pool.name, pool.shared_bytes, j.o.tile);
 
-    const int failed = run(j, "pool", pool_memory{ pool, j.o.tile }, pool.shared_bytes, j.o.tile);
+    tiles = std::min(pool.largest / j.o.tile, SLOTS);
+    const int failed = run(j, "pool", pool_memory{ pool, j.o.tile, tiles }, j.o.tile);
 
     machine_close(&pool);
     return failed;
@@ -222,7 +232,7 @@ static int run_pages(job &j, uint32_t bytes)
                                         " bytes that there are: two pages are needed");
     }
     std::printf("%u pages of %u bytes\n", pages, j.o.page);
-    return run(j, "pages", page_memory{ pages, j.o.page }, pages * j.o.page, j.o.page);
+    return run(j, "pages", page_memory{ pages, j.o.page }, j.o.page);
 }
 
 int main(int argc, char **argv)
@@ -268,7 +278,7 @@ int main(int argc, char **argv)
                 "context %u; %.0f MB\n", machine, j.blocks, o.s.layers, o.s.hidden, o.s.heads,
                 o.s.kv_heads, o.s.head_dim, o.s.ff, o.s.vocab, o.context, 2e-6 * j.m.s.weights());
 
-    const uint32_t bytes = (o.pool > 1u) ? o.pool : seam_shared() - CONTROL_BYTES - TILE_ALIGNED;
+    const uint32_t bytes = (o.pool > 1u) ? o.pool : seam_shared() - before_pool(o.s);
 
     return ((o.pool != 0) ? run_pool(j, bytes) : 0) | ((o.page != 0) ? run_pages(j, bytes) : 0);
 }

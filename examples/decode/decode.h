@@ -18,9 +18,8 @@
  * Memory order
  *   results each word is its own message, so no order between words is needed: relaxed stores and
  *           loads, in L2.  The end of a launch orders a step before the next one.
- *   tiles   read by threads -> __syncwarp -> arrival at `read` -> the loader's lane of the slot ->
- *           __syncwarp -> fence.proxy.async by the lane that starts the next copy into this memory
- *           -> copy
+ *   tiles   shpool/stage.cuh: read by threads -> released -> fence.proxy.async by the lane that
+ *           starts the next copy into this memory -> copy
  *   keys    and values of the newest token are results, too; copies read older ones, which an
  *           earlier launch has written
  */
@@ -29,22 +28,19 @@
 
 #include "attend.h"
 
+#if SIMT_HAS_BULK
+
 /* ---- the loader ---- */
 
 template <class Memory>
 struct loader {
     const model   &m;
     const program &p;
-    const Memory  &memory;
-    shpool_heap    heap;
-    control        shared;
     moment         now;
-    cursor         at;    /* the next tile */
-    uint32_t       tiles; /* so far */
-    slot_memory    has;
 
-    unsigned long long once; /* the cache policy of weights */
-    uint32_t           turn; /* earliest time of the next copy, in ns */
+    typename Memory::loader memory;
+    unsigned long long      once; /* the cache policy of weights */
+    uint32_t                turn; /* earliest time of the next copy, in ns */
 
     MACHINE_METHOD void run()
     {
@@ -68,7 +64,7 @@ struct loader {
                 load(all.from + at_byte, (left < all.each) ? left : all.each, both);
             }
         }
-        memory.close(heap, shared.slots(), at, &has);
+        memory.close();
     }
 
     /* What an instruction reads: bytes in all, and of a tile. */
@@ -98,41 +94,33 @@ struct loader {
      * from the keys. */
     MACHINE_METHOD void load(const unsigned char *from, uint32_t bytes, size_t both)
     {
-        const slot_table slots = shared.slots();
-        const simt_addr  full  = slots.full(at.slot);
-        const uint32_t   room  = (both != 0) ? 2u * bytes : bytes;
-        const simt_addr  tile  = memory.get(heap, slots, at, tiles, room, &has);
+        const uint32_t     room = (both != 0) ? 2u * bytes : bytes;
+        const shpool_stage tile = memory.get(room);
 
         /* A block gets its share of the memory's bandwidth, and not more.  Otherwise all blocks
          * load at the same time after a wait: some get their tiles much later than others, and
          * results get through only after the tiles. */
         turn = seam_await_ns(turn) + (room * (p.pace >> 3) >> 12);
         if (simt_lane() == 0) {
-            simt_store32(slots.tile(at.slot), tile); /* the arrival releases it */
-            seam_fence_shared(); /* orders the readers' accesses before the copies */
-            simt_mbar_arrive_expect(full, room);
+            shpool_stage_expect(tile, room);
             if (both == 0) {
-                seam_copy_once(tile, from, bytes, full, once);
+                seam_copy_once(tile.data, from, bytes, tile.full, once);
             } else {
-                simt_copy_async(tile, from, bytes, full);
-                simt_copy_async(tile + bytes, from + both, bytes, full);
+                simt_copy_async(tile.data, from, bytes, tile.full);
+                simt_copy_async(tile.data + bytes, from + both, bytes, tile.full);
             }
         }
-        at.next(memory.slots());
-        tiles++;
     }
 };
 
 /* ---- a reader ---- */
 
-template <class Memory>
 struct reader {
     const model   &m;
     const program &p;
-    const Memory  &memory;
     control        shared;
     moment         now;
-    cursor         at;        /* the next tile */
+    shpool_stages  at;        /* the next tile */
     uint32_t       count;     /* instructions so far */
     uint32_t       exchanges; /* of attention's sums */
 
@@ -164,9 +152,10 @@ struct reader {
     {
         SIMT_ROLLED
         for (uint32_t first = 0; first < all; first += each) {
-            work(tile_wait(shared.slots(), at), first, (all - first < each) ? all - first : each);
-            tile_done(shared.slots(), at);
-            at.next(memory.slots());
+            const shpool_stage tile = shpool_stage_wait(&at);
+
+            work(tile.data, first, (all - first < each) ? all - first : each);
+            shpool_stage_release_warp(tile);
         }
     }
 
@@ -183,7 +172,7 @@ struct reader {
 
         simt_mbar_wait(shared.ready(), count & 1u);
 
-        const input v = read_input(m, now, in, shared, gains);
+        const input v = read_input(m, now, in, shared, to, gains);
 
         for_tiles(in.count, in.each, [&](simt_addr tile, uint32_t first, uint32_t rows) {
             multiply(tile, mine, rows, v.v, to, first);
@@ -221,6 +210,8 @@ struct reader {
     }
 };
 
+#endif /* SIMT_HAS_BULK: an older GPU compiles the kernel, but main() does not launch it */
+
 /* ---- the kernel ---- */
 
 template <class Memory>
@@ -243,14 +234,17 @@ struct decode_step {
         const shpool_heap heap   = open(shared);
         const moment      now    = { number, position, share, each, token_of(m, number) };
 
+#if SIMT_HAS_BULK
+        const void *tiles = simt_from_shared(shared.tiles());
+
         if (warp < READERS) {
-            reader<Memory>{ m, p, memory, shared, now, {}, 0, 0 }.run();
+            reader{ m, p, shared, now, shpool_stages_of(tiles, memory.slots()), 0, 0 }.run();
         } else if (warp == READERS) {
-            loader<Memory>{ m, p, memory, heap, shared, now, {}, 0, {}, seam_once(),
-                            seam_ns() }.run();
+            load(m, p, memory, now, heap, shared.tiles());
         } else if (simt_lane() == 0) {
             watch(shared);
         }
+#endif
         memory.end(heap);
     }
 
@@ -259,8 +253,17 @@ struct decode_step {
         if (simt_warp() == 0) {
             shared.init();
         }
-        return memory.open(shared.pool()); /* has a barrier */
+        return memory.open(shared.pool(m.s.head_dim)); /* has a barrier */
     }
+
+#if SIMT_HAS_BULK
+    /* A call, so that the allocator takes no registers from the readers. */
+    static SEAM_CALL void load(const model &m, const program &p, const Memory &memory, moment now,
+                                 shpool_heap heap, simt_addr tiles)
+    {
+        loader<Memory>{ m, p, now, { memory, heap, tiles }, seam_once(), seam_ns() }.run();
+    }
+#endif
 
     /* The watcher: one thread. */
     MACHINE_METHOD void watch(control shared) const

@@ -71,42 +71,46 @@ struct results {
     MACHINE_METHOD simt_addr scale(uint32_t warp) const { return base + warp * 8u; }
 };
 
-/* Before the pool: slots, results, three mbarriers, and memory in which the readers exchange a
- * segment of the vector, or the warps' sums of attention.
+/* Before the pool: slots, results, three mbarriers, and memory in which the lanes of a warp
+ * exchange a segment of the vector, or the warps their sums of attention.
  *
  *   ready      the watcher arrives when the next instruction's vector is complete
  *   exchanged  all readers arrive when they have stored what others need, and wait
  *   summed     the same for results */
-#define MOST_DIM       256u /* dimensions of a head */
-#define EXCHANGE_BYTES (READERS * MOST_DIM * 4u)
-#define CONTROL_BYTES  (SLOTS * SLOT_BYTES + 2u * RESULTS_BYTES + 32u + EXCHANGE_BYTES)
+#define CONTROL_BYTES (SHPOOL_STAGES_BYTES(SLOTS) + 2u * RESULTS_BYTES + 32u) /* and exchange */
+
+SIMT_HD uint32_t exchange_bytes(uint32_t head_dim)
+{
+    return READERS * 4u * ((head_dim > SLICE) ? head_dim : SLICE);
+}
 
 struct control {
     simt_addr base;
 
-    MACHINE_METHOD slot_table slots() const { return { base }; }
+    MACHINE_METHOD simt_addr  tiles() const { return base; } /* their slots */
     MACHINE_METHOD results    result(uint32_t number) const
     {
-        return { base + SLOTS * SLOT_BYTES + (number & 1u) * RESULTS_BYTES };
+        return { base + SHPOOL_STAGES_BYTES(SLOTS) + (number & 1u) * RESULTS_BYTES };
     }
-    MACHINE_METHOD simt_addr exchange() const { return base + CONTROL_BYTES - EXCHANGE_BYTES; }
+    MACHINE_METHOD simt_addr exchange() const { return base + CONTROL_BYTES; }
     /* A warp's numbers of a segment: 2 bytes of each, and then the other 2. */
-    MACHINE_METHOD simt_addr halves(uint32_t warp, uint32_t segment) const
-    {
-        return exchange() + (2u * warp + segment) * SLICE * 4u;
-    }
+    MACHINE_METHOD simt_addr halves(uint32_t warp) const { return exchange() + warp * SLICE * 4u; }
     MACHINE_METHOD simt_addr ready() const { return exchange() - 32u; }
     MACHINE_METHOD simt_addr exchanged() const { return exchange() - 24u; }
     MACHINE_METHOD simt_addr summed() const { return exchange() - 16u; }
-    MACHINE_METHOD simt_addr pool() const
+    MACHINE_METHOD simt_addr pool(uint32_t head_dim) const
     {
-        return (base + CONTROL_BYTES + TILE_ALIGNED - 1u) & ~(TILE_ALIGNED - 1u);
+        return (exchange() + exchange_bytes(head_dim) + TILE_ALIGNED - 1u) & ~(TILE_ALIGNED - 1u);
     }
 
     /* Called by the lanes of one warp, before a barrier. */
     MACHINE_METHOD void init() const
     {
-        slots().init(READERS);
+#if SIMT_HAS_BULK
+        /* a slot in each lane */
+        shpool_stages_init(simt_from_shared(tiles() + SHPOOL_STAGES_BYTES(simt_lane())), 1,
+                           READERS);
+#endif
         if (simt_lane() == 0) {
             simt_mbar_init(ready(), 1);
             simt_mbar_init(exchanged(), READERS);

@@ -15,6 +15,11 @@ struct seam_u64 {
 #if defined(__CUDACC__)
 
 #define SEAM_BOTH __host__ __device__ __forceinline__ /* a method, for host and kernels */
+#if defined(DECODE_TABLE) /* nvJitLink refuses a call that needs more registers than the kernel */
+#define SEAM_CALL __device__ __forceinline__
+#else
+#define SEAM_CALL __device__ __noinline__ /* one that is called: -maxrregcount=96 */
+#endif
 
 /* 8 or 16 bytes that are not written during the launch. */
 SIMT_FN simt_u128 seam_fetch(const void *p)
@@ -145,24 +150,10 @@ SIMT_FN void seam_copy_once(simt_addr to, const void *from, uint32_t bytes, simt
 #endif
 }
 
-/* simt_fence_async() for shared memory only.  The fence for all memory also waits until the
- * thread's accesses to global memory are visible on the whole GPU. */
-SIMT_FN void seam_fence_shared()
-{
-#if SIMT_HAS_BULK
-    asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
-#endif
-}
-
-#if !SIMT_HAS_BULK /* an older GPU: the kernel compiles, but main() does not launch it */
-SIMT_FN void simt_mbar_arrive_expect(simt_addr, uint32_t) {}
-SIMT_FN void simt_copy_async(simt_addr, const void *, uint32_t, simt_addr) {}
-#if !SIMT_HAS_MBARRIER
+#if !SIMT_HAS_MBARRIER /* an older GPU: the kernel compiles, but main() does not launch it */
 SIMT_FN void simt_mbar_init(simt_addr, uint32_t) {}
 SIMT_FN void simt_mbar_arrive(simt_addr) {}
 SIMT_FN void simt_mbar_wait(simt_addr, uint32_t) {}
-SIMT_FN int  simt_mbar_test(simt_addr, uint32_t) { return 1; }
-#endif
 #endif
 
 /* Whether the machine has bulk copies; its blocks, one for each multiprocessor, which all run at
@@ -195,21 +186,37 @@ static __global__ void __launch_bounds__(Kernel::THREADS, Kernel::BLOCKS)
     kernel();
 }
 
+/* pool: of the kernel, in its shared memory after `bytes`; NULL: it has none.  Its allocator may
+ * have been joined with the kernel at run time (doc/LINKING.md). */
 template <class Kernel>
-static void seam_launch_together(uint32_t blocks, uint32_t shared_bytes, const Kernel &kernel)
+static void seam_launch_together(uint32_t blocks, uint32_t bytes, const shpool_pool *pool,
+                                 const Kernel &kernel)
 {
-    Kernel copy   = kernel;
-    void  *args[] = { &copy };
+    const void         *entry     = (const void *)seam_kernel<Kernel>;
+    Kernel              copy      = kernel;
+    void               *args[]    = { &copy };
+    cudaLaunchConfig_t  config    = {};
+    cudaLaunchAttribute attribute = {};
 
-    machine_need(shpool_allow_shared(seam_kernel<Kernel>, shared_bytes), "shared memory");
-    machine_cuda(cudaLaunchCooperativeKernel(seam_kernel<Kernel>, dim3(blocks),
-                                             dim3(Kernel::THREADS), args, shared_bytes, nullptr),
-                 "launch");
+    attribute.id              = cudaLaunchAttributeCooperative;
+    attribute.val.cooperative = 1;
+    config.gridDim            = blocks;
+    config.blockDim           = Kernel::THREADS;
+    config.dynamicSmemBytes   = bytes;
+    config.attrs              = &attribute;
+    config.numAttrs           = 1;
+    if (pool != nullptr) {
+        machine_need(shpool_launch_kernel(&config, entry, args, pool), "launch");
+    } else {
+        machine_need(shpool_allow_shared(entry, bytes), "shared memory");
+        machine_cuda(cudaLaunchKernelExC(&config, entry, args), "launch");
+    }
 }
 
 #else
 
 #define SEAM_BOTH inline
+#define SEAM_CALL inline
 
 SIMT_FN simt_u128 seam_fetch(const void *p) { return *(const simt_u128 *)p; }
 SIMT_FN seam_u64  seam_fetch8(const void *p) { return *(const seam_u64 *)p; }
@@ -253,7 +260,6 @@ SIMT_FN void seam_max64(unsigned long long *p, unsigned long long v)
 SIMT_FN float seam_exp(float f) { return expf(f); }
 SIMT_FN float seam_divide(float a, float b) { return a / b; }
 SIMT_FN float seam_reverse_root(float f) { return 1.0f / sqrtf(f); }
-SIMT_FN void seam_fence_shared() { simt_fence_async(); }
 SIMT_FN unsigned long long seam_once() { return 0; }
 #define seam_copy_once(_to, _from, _bytes, _mbar, _once) \
     ((void)(_once), simt_copy_async((_to), (_from), (_bytes), (_mbar)))
@@ -265,7 +271,8 @@ static inline uint32_t seam_shared() { return 64u * 1024u; }
 
 /* On the executor, only the blocks of a cluster run at the same time. */
 template <class Kernel>
-static void seam_launch_together(uint32_t blocks, uint32_t shared_bytes, const Kernel &kernel)
+static void seam_launch_together(uint32_t blocks, uint32_t bytes, const shpool_pool *pool,
+                                 const Kernel &kernel)
 {
     simt_launch launch = {};
     simt_result result;
@@ -273,7 +280,7 @@ static void seam_launch_together(uint32_t blocks, uint32_t shared_bytes, const K
 
     launch.grid[0] = launch.cluster[0] = blocks;
     launch.block[0]                    = Kernel::THREADS;
-    launch.dynamic_bytes               = shared_bytes;
+    launch.dynamic_bytes               = bytes + ((pool != nullptr) ? pool->shared_bytes : 0u);
     launch.switch_period               = 16;
     if (simt_run(&launch, machine_thread<Kernel>, &copy, &result) != SHPOOL_OK) {
         machine_fail("kernel", result.text);

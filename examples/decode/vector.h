@@ -244,14 +244,18 @@ SIMT_FN void load_halves(simt_addr from, lane_vector *to)
 }
 
 /* The numbers between gate and up, and down: the longest vector.  All segments are read at the same
- * time, and exchanged within the warp, two at a time. */
+ * time, and exchanged within the warp, two at a time: the second one where the warp's sums of
+ * `then` will be. */
 SIMT_FN void read_act(const model &m, const moment &now, uint32_t layer, control shared,
-                      lane_vector *to)
+                      results then, lane_vector *to)
 {
-    const uint32_t mine   = segment_count(m.s.ff).segment(lane_pair());
-    uint32_t       wanted = 0;
-    four           x[MOST_SEGMENTS];
+    const uint32_t  mine   = segment_count(m.s.ff).segment(lane_pair());
+    const simt_addr first  = shared.halves(simt_warp());
+    const simt_addr second = then.sums(simt_warp());
+    uint32_t        wanted = 0;
+    four            x[MOST_SEGMENTS];
 
+    static_assert(SLICE <= MOST_SUMS, "halves fit into a warp's sums");
     SIMT_UNROLLED
     for (uint32_t s = 0; s < MOST_SEGMENTS; s++) {
         wanted |= (input_column(s) < m.s.ff) << s;
@@ -261,25 +265,26 @@ SIMT_FN void read_act(const model &m, const moment &now, uint32_t layer, control
     });
     SIMT_UNROLLED
     for (uint32_t s = 0; s < MOST_SEGMENTS; s += 2u) {
-        store_halves(shared.halves(simt_warp(), 0), x[s].x);
-        store_halves(shared.halves(simt_warp(), 1), x[s + 1u].x);
+        store_halves(first, x[s].x);
+        store_halves(second, x[s + 1u].x);
         simt_warp_sync(SIMT_ALL_LANES);
         if (mine / 2u == s / 2u) {
-            load_halves(shared.halves(simt_warp(), mine % 2u), to);
+            load_halves((mine % 2u != 0) ? second : first, to);
         }
         simt_warp_sync(SIMT_ALL_LANES);
     }
 }
 
-/* The calling lane's part of an operation's input.  gains: of the first segment. */
+/* The calling lane's part of an operation's input.  gains: of the first segment; then: where its
+ * sums will be stored. */
 SIMT_FN input read_input(const model &m, const moment &now, instruction what, control shared,
-                         seam_u64 gains)
+                         results then, seam_u64 gains)
 {
     const segment_count n(m.columns(what.op));
     input               in = {};
 
     if (what.op == OP_DOWN) {
-        read_act(m, now, what.layer, shared, &in.v);
+        read_act(m, now, what.layer, shared, then, &in.v);
         return in;
     }
     SIMT_ROLLED
@@ -290,10 +295,10 @@ SIMT_FN input read_input(const model &m, const moment &now, instruction what, co
                                : read_stream(m, now, what, s,
                                              (s == 0) ? gains : read_gains(m, what, s), &in.square);
 
-        store_halves(shared.halves(simt_warp(), 0), x.x);
+        store_halves(shared.halves(simt_warp()), x.x);
         simt_warp_sync(SIMT_ALL_LANES);
         if (n.segment(lane_pair()) == s) {
-            load_halves(shared.halves(simt_warp(), 0), &in.v);
+            load_halves(shared.halves(simt_warp()), &in.v);
         }
         simt_warp_sync(SIMT_ALL_LANES);
     }

@@ -226,7 +226,7 @@ static inline shpool_status shpool_launch_kernel(const cudaLaunchConfig_t *confi
         return (status != SHPOOL_OK) ? status : shpool_launch_captured(&use, own, arguments);
     }
     error = cudaLaunchKernelExC(&use, own, arguments);
-    if (error != cudaErrorInvalidValue) {
+    if ((error != cudaErrorInvalidValue) && (error != cudaErrorCooperativeLaunchTooLarge)) {
         return shpool_launch_status(error, own, use.blockDim);
     }
     (void)cudaGetLastError();

@@ -52,15 +52,18 @@
 
 #include <shpool/heap.h>
 
-#if SIMT_HAS_BULK
-
 /** Bytes of a table of slots, in shared memory at a multiple of 16. */
 #define SHPOOL_STAGES_BYTES(_slots) (32u * (_slots))
 
+#if SIMT_HAS_BULK
+
 /* A slot: mbarrier "full" 8, mbarrier "released" 8, address of the memory 4 (0: none), its bytes 4,
- * unused 8. */
+ * the slot's own address, twice 4.  That is read back, because ptxas computes the address of a
+ * variable again, from a special register, wherever it is used. */
+#define SHPOOL_STAGE_SLOT     SHPOOL_STAGES_BYTES(1)
 #define SHPOOL_STAGE_RELEASED 8u
 #define SHPOOL_STAGE_MEMORY   16u
+#define SHPOOL_STAGE_OWN      24u
 
 /** A stage: two numbers, to be passed by value. */
 typedef struct shpool_stage {
@@ -70,19 +73,28 @@ typedef struct shpool_stage {
 
 /** A consumer's place in a table.  Created by shpool_stages_of(). */
 typedef struct shpool_stages {
-    simt_addr table;
-    uint32_t  slots;
-    uint32_t  slot;   /**< of the next stage */
+    simt_addr at;     /**< the slot of the next stage */
     uint32_t  parity; /**< of its phase */
+    simt_addr begin;  /**< of the table */
+    simt_addr end;
 } shpool_stages;
+
+/** Memory of a stage.  data 0: none. */
+typedef struct shpool_stage_memory {
+    simt_addr data;
+    uint32_t  bytes;
+} shpool_stage_memory;
 
 /** A producer's.  Created by shpool_producer_init(); do not copy it. */
 typedef struct shpool_producer {
-    shpool_heap   heap;
-    shpool_stages next;
-    uint32_t      room;    /**< bytes of each stage's memory, at least */
-    uint32_t      held;    /**< slots before `next` that are not known to be released */
-    uint32_t      refused; /**< bytes of the latest request that was refused */
+    shpool_heap         heap;
+    shpool_stages       next;
+    shpool_stages       oldest;  /**< the first slot that is not known to be released */
+    uint32_t            held;    /**< number of slots from there to `next` */
+    shpool_stage_memory ahead;   /**< of the oldest slot, read ahead */
+    uint32_t            room;    /**< bytes of each stage's memory, at least */
+    uint32_t            refused; /**< bytes of the latest request that was refused */
+    simt_addr           waiters; /**< two counts: equal if nobody waits for memory */
 } shpool_producer;
 
 /**
@@ -93,6 +105,8 @@ typedef struct shpool_producer {
  *                        use until the block ends, or until simt_mbar_inval() of both mbarriers
  * @param [in]  slots     most stages in flight, at least 2; more cost 32 bytes each
  * @param [in]  releases  calls of shpool_stage_release() that each stage needs
+ *
+ * Several threads can share the work: n slots from SHPOOL_STAGES_BYTES(i) on are a table, too.
  */
 SIMT_FN void shpool_stages_init(void *table, uint32_t slots, uint32_t releases)
 {
@@ -100,31 +114,30 @@ SIMT_FN void shpool_stages_init(void *table, uint32_t slots, uint32_t releases)
     uint32_t  i;
 
     SIMT_ROLLED
-    for (i = 0; i < slots; i++) {
-        simt_mbar_init(at + 32u * i, 1);
-        simt_mbar_init(at + 32u * i + SHPOOL_STAGE_RELEASED, releases);
-        simt_store32(at + 32u * i + SHPOOL_STAGE_MEMORY, 0);
+    for (i = 0; i < slots; i++, at += SHPOOL_STAGE_SLOT) {
+        const simt_u128 words = {0, 0, at, at};
+
+        simt_mbar_init(at, 1);
+        simt_mbar_init(at + SHPOOL_STAGE_RELEASED, releases);
+        simt_store128(at + SHPOOL_STAGE_MEMORY, words);
     }
 }
 
-/** The place before the first stage of a table. */
+/** The place before the first stage of a table, which has been initialised. */
 SIMT_FN shpool_stages shpool_stages_of(const void *table, uint32_t slots)
 {
-    shpool_stages stages = {simt_to_shared(table), slots, 0, 0};
+    const simt_addr begin  = simt_load32(simt_to_shared(table) + SHPOOL_STAGE_OWN);
+    shpool_stages   stages = {begin, 0, begin, begin + SHPOOL_STAGES_BYTES(slots)};
 
     return stages;
 }
 
-SIMT_FN simt_addr shpool_stages_next(shpool_stages *stages)
+SIMT_FN void shpool_stages_next(shpool_stages *stages)
 {
-    simt_addr at = stages->table + 32u * stages->slot;
+    const uint32_t wraps = stages->at + SHPOOL_STAGE_SLOT == stages->end;
 
-    stages->slot++;
-    if (stages->slot == stages->slots) {
-        stages->slot = 0;
-        stages->parity ^= 1u;
-    }
-    return at;
+    stages->at = wraps ? stages->begin : stages->at + SHPOOL_STAGE_SLOT;
+    stages->parity ^= wraps;
 }
 
 /* ---- consumers ---- */
@@ -136,12 +149,12 @@ SIMT_FN simt_addr shpool_stages_next(shpool_stages *stages)
  */
 SIMT_FN shpool_stage shpool_stage_wait(shpool_stages *stages)
 {
-    const uint32_t parity = stages->parity;
-    shpool_stage   stage;
+    shpool_stage stage;
 
-    stage.full = shpool_stages_next(stages);
-    simt_mbar_wait(stage.full, parity);
+    stage.full = stages->at;
+    simt_mbar_wait(stage.full, stages->parity);
     stage.data = simt_load32(stage.full + SHPOOL_STAGE_MEMORY);
+    shpool_stages_next(stages);
     return stage;
 }
 
@@ -181,69 +194,143 @@ SIMT_FN shpool_producer shpool_producer_init(shpool_heap heap, const void *table
                                              uint32_t room)
 {
     shpool_producer p;
+    simt_addr       waiters;
 
     heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_CLUSTER; /* copies land in the block's own memory */
-    p.heap    = heap;
-    p.next    = shpool_stages_of(table, slots);
-    p.room    = room;
-    p.held    = 0;
-    p.refused = ~0u;
+    waiters       = shpool_waiters(heap.view);
+    p.heap        = heap;
+    p.next        = shpool_stages_of(table, slots);
+    p.oldest      = p.next;
+    p.held        = 0;
+    p.ahead.data  = 0;
+    p.ahead.bytes = 0;
+    p.room        = (room != 0) ? room : 1u;
+    p.refused     = ~0u;
+    p.waiters     = (waiters != 0) ? waiters : p.next.begin + SHPOOL_STAGE_OWN;
     return p;
 }
 
 /* In the functions below `lanes` is a constant: all lanes of the warp, or 0 for a thread. */
 
-/* Whether the stage in the n-th slot before `next` has been released; waits a while if patient.
- * *at_p: the slot. */
-SIMT_FN uint32_t shpool_stage_is_released(const shpool_producer *p, uint32_t lanes, uint32_t n,
-                                          uint32_t patient, simt_addr *at_p)
+SIMT_FN shpool_stage_memory shpool_stage_memory_at(simt_addr slot)
 {
-    const uint32_t  wraps  = n > p->next.slot;
-    const uint32_t  slot   = p->next.slot - n + (wraps ? p->next.slots : 0u);
-    const uint32_t  parity = p->next.parity ^ wraps;
-    const simt_addr at     = p->next.table + 32u * slot;
+    const simt_pair     words  = simt_peek_pair(slot + SHPOOL_STAGE_MEMORY);
+    shpool_stage_memory memory = {words.x, words.y};
+
+    return memory;
+}
+
+/* One lane writes for a warp. */
+SIMT_FN void shpool_stage_give(simt_addr slot, uint32_t lanes, shpool_stage_memory memory)
+{
+    if ((lanes == 0) || (simt_lane() == 0)) {
+        simt_store32(slot + SHPOOL_STAGE_MEMORY, memory.data);
+        simt_store32(slot + SHPOOL_STAGE_MEMORY + 4u, memory.bytes);
+    }
+}
+
+/* Whether memory is large enough, and at most twice as large.  bytes: not 0. */
+SIMT_FN uint32_t shpool_stage_fits(shpool_stage_memory memory, uint32_t alignment, uint32_t bytes)
+{
+    return (memory.bytes - bytes <= bytes) && ((memory.data & (alignment - 1u)) == 0);
+}
+
+/* Others wait for memory.  Decides who gets it, and orders nothing. */
+SIMT_FN uint32_t shpool_stage_is_wanted(const shpool_producer *p)
+{
+    const simt_pair counts = simt_peek_pair(p->waiters);
+
+    return counts.x != counts.y;
+}
+
+/* The usual case: the oldest stage's memory becomes that of the slot `next`.  So that the next copy
+ * can begin at once when it is released, the slot is written before; if the wait is in vain, it is
+ * written again.  Without a loop: ptxas inserts a YIELD, 250 cycles, into loops with atomics.
+ * 0: another case. */
+SIMT_FN uint32_t shpool_stage_pass(shpool_producer *p, uint32_t lanes, uint32_t alignment,
+                                   uint32_t bytes)
+{
+    const simt_addr released = p->oldest.at + SHPOOL_STAGE_RELEASED;
+    const uint32_t  full     = p->next.at == p->oldest.at; /* the oldest slot is the next one */
     uint32_t        done;
 
-    *at_p = at;
-    done  = (uint32_t)(patient ? simt_mbar_wait_briefly(at + SHPOOL_STAGE_RELEASED, parity)
-                               : simt_mbar_test(at + SHPOOL_STAGE_RELEASED, parity));
+    if ((p->held == 0) || !shpool_stage_fits(p->ahead, alignment, bytes)) {
+        return 0;
+    }
+    if (!full) {
+        shpool_stage_give(p->next.at, lanes, p->ahead);
+    }
+    done = !shpool_stage_is_wanted(p);
+    done &= (full || (bytes >= p->refused)) /* no other memory */
+                ? simt_mbar_wait_briefly(released, p->oldest.parity) != 0
+                : simt_mbar_test(released, p->oldest.parity) != 0;
     if (lanes != 0) {
-        done = (uint32_t)simt_any(lanes, done != 0);
+        done = (uint32_t)simt_all(lanes, done != 0);
         simt_warp_sync(lanes); /* for the others, too, the releases happen before */
     }
     return done;
 }
 
-/* The memory of a slot that has been released, which then has none; 0: it has none, or it does not
- * fit, or others wait for memory, and it was freed. */
-SIMT_FN simt_addr shpool_stage_take(shpool_producer *p, uint32_t lanes, simt_addr at,
-                                    uint32_t alignment, uint32_t bytes, uint32_t *room_p)
+/* Take the memory of the stage in a slot, if it has been released; wait a while if patient.
+ * Returns whether it has been. */
+SIMT_FN uint32_t shpool_stage_take(uint32_t lanes, shpool_stages slot, uint32_t patient,
+                                   shpool_stage_memory *memory)
 {
-    const simt_u128 memory = simt_load128(at + SHPOOL_STAGE_MEMORY);
-    uint32_t        fits   = (memory.y >= bytes) && (memory.y / 2u <= bytes) &&
-                    ((memory.x & (alignment - 1u)) == 0) && !shpool_turn_is_taken(p->heap.view);
+    const simt_addr released = slot.at + SHPOOL_STAGE_RELEASED;
+    uint32_t        done;
 
+    done = (uint32_t)(patient ? simt_mbar_wait_briefly(released, slot.parity)
+                              : simt_mbar_test(released, slot.parity));
     if (lanes != 0) {
-        fits = (uint32_t)simt_all(lanes, fits != 0);
-        simt_warp_sync(lanes); /* all lanes have read the slot before the first one writes it */
+        done = (uint32_t)simt_any(lanes, done != 0);
+        simt_warp_sync(lanes);
     }
-    if (memory.x == 0) {
+    if (done != 0) {
+        *memory = shpool_stage_memory_at(slot.at);
+    }
+    return done;
+}
+
+/* The same for the oldest one. */
+SIMT_FN uint32_t shpool_stage_take_oldest(shpool_producer *p, uint32_t lanes, uint32_t patient,
+                                          shpool_stage_memory *memory)
+{
+    if (!shpool_stage_take(lanes, p->oldest, patient, memory)) {
         return 0;
     }
-    if ((lanes == 0) || (simt_lane() == 0)) {
-        simt_store32(at + SHPOOL_STAGE_MEMORY, 0);
+    shpool_stages_next(&p->oldest);
+    p->held--;
+    return 1;
+}
+
+/* The same for one of the others: consumers may have released it while the oldest one lasts. */
+SIMT_FN void shpool_stage_take_younger(const shpool_producer *p, uint32_t lanes,
+                                       shpool_stage_memory *memory)
+{
+    const shpool_stage_memory none = {0, 0};
+    shpool_stages             slot = p->oldest;
+    uint32_t                  n;
+
+    SIMT_ROLLED
+    for (n = p->held; (n > 1u) && (memory->data == 0); n--) {
+        shpool_stages_next(&slot);
+        if (shpool_stage_take(lanes, slot, 0, memory)) {
+            if (lanes != 0) {
+                simt_warp_sync(lanes); /* all have read the slot */
+            }
+            shpool_stage_give(slot.at, lanes, none);
+        }
     }
-    if (fits != 0) {
-        *room_p = memory.y;
-        return memory.x;
-    }
+}
+
+SIMT_FN void shpool_stage_free(shpool_producer *p, uint32_t lanes, simt_addr data)
+{
     if (lanes != 0) {
-        shpool_free_lanes(p->heap, lanes, simt_from_shared(memory.x));
+        shpool_free_lanes(p->heap, lanes, simt_from_shared(data));
     } else {
-        shpool_free(p->heap, simt_from_shared(memory.x));
+        shpool_free(p->heap, simt_from_shared(data));
     }
     p->refused = ~0u;
-    return 0;
 }
 
 #define SHPOOL_STAGE_IN_LINE 16u /* attempts of a producer that has stages to look after */
@@ -268,74 +355,85 @@ SIMT_FN simt_addr shpool_stage_request(shpool_producer *p, uint32_t lanes, uint3
     return (ptr != NULL) ? simt_to_shared(ptr) : 0u;
 }
 
-/* Memory for the slot `next`, of *room_p bytes; 0: there was none. */
-SIMT_FN simt_addr shpool_stage_find(shpool_producer *p, uint32_t lanes, uint32_t alignment,
-                                    uint32_t bytes, uint32_t attempts, uint32_t *room_p)
+/* Another thread may have freed memory since the pool refused.  But a search in vain may take
+ * 10,000 cycles, in which no release is noticed: it is repeated when the producer has waited for
+ * much longer, and then for as long again. */
+SIMT_FN uint32_t shpool_stage_asks_again(uint32_t attempt)
 {
-    uint32_t  attempt = 0;
-    simt_addr data    = 0;
-    simt_addr at;
-    uint32_t  n;
+    return (attempt >= 64u) && ((attempt & (attempt - 1u)) == 0);
+}
+
+/* The other cases: memory that fits, of a released stage or from the pool.  Released memory that
+ * does not fit is freed, and all of it while others wait for memory. */
+SIMT_FN shpool_stage_memory shpool_stage_find(shpool_producer *p, uint32_t lanes,
+                                              uint32_t alignment, uint32_t bytes,
+                                              uint32_t attempts)
+{
+    const shpool_stage_memory none    = {0, 0};
+    uint32_t                  attempt = 0;
+    uint32_t                  fits;
 
     SIMT_ROLLED
-    while (data == 0) {
-        const uint32_t full = p->held == p->next.slots;
+    for (;;) {
+        const uint32_t      full   = (p->held != 0) && (p->next.at == p->oldest.at);
+        const uint32_t      asks   = !full && (bytes < p->refused);
+        shpool_stage_memory memory = none;
 
-        if ((p->held != 0) &&
-            shpool_stage_is_released(p, lanes, p->held, full || (bytes >= p->refused), &at)) {
-            data = shpool_stage_take(p, lanes, at, alignment, bytes, room_p);
-            p->held--;
-            continue;
-        }
-        if (attempt >= attempts) {
-            break;
-        }
-        attempt++;
-        if (full) {
-            continue;
-        }
-        if (bytes < p->refused) {
-            data    = shpool_stage_request(p, lanes, alignment, bytes, attempts);
-            attempt = (p->held == 0) ? attempts : attempt;
-            continue;
-        }
-        SIMT_ROLLED /* the oldest stage lasts: consumers may have released younger ones */
-        for (n = p->held; (n > 1u) && (data == 0); n--) {
-            if (shpool_stage_is_released(p, lanes, n - 1u, 0, &at)) {
-                data = shpool_stage_take(p, lanes, at, alignment, bytes, room_p);
+        if ((p->held == 0) || !shpool_stage_take_oldest(p, lanes, !asks, &memory)) {
+            if (attempt >= attempts) {
+                p->refused = ~0u;
+                return none;
             }
+            attempt++;
+            if (asks) {
+                memory.data  = shpool_stage_request(p, lanes, alignment, bytes, attempts);
+                memory.bytes = bytes;
+                if (memory.data != 0) {
+                    return memory;
+                }
+                attempt = (p->held == 0) ? attempts : attempt;
+            } else if (!full) {
+                shpool_stage_take_younger(p, lanes, &memory);
+            }
+            p->refused = shpool_stage_asks_again(attempt) ? ~0u : p->refused;
         }
-        p->refused = ~0u; /* another thread may have freed memory: ask again */
+        if (memory.data != 0) {
+            fits = shpool_stage_fits(memory, alignment, bytes) && !shpool_stage_is_wanted(p);
+            fits = (lanes != 0) ? (uint32_t)simt_all(lanes, fits != 0) : fits;
+            if (fits != 0) {
+                return memory;
+            }
+            shpool_stage_free(p, lanes, memory.data);
+        }
     }
-    return data;
 }
 
 SIMT_FN shpool_stage shpool_stage_malloc_as(shpool_producer *p, uint32_t lanes, size_t alignment,
                                             size_t bytes, uint32_t attempts)
 {
-    uint32_t     use   = (bytes > SHPOOL_MAX_REQUEST) ? SHPOOL_MAX_REQUEST : (uint32_t)bytes;
-    shpool_stage stage = {0, 0};
-    uint32_t     room;
+    uint32_t            use   = (bytes > SHPOOL_MAX_REQUEST) ? SHPOOL_MAX_REQUEST : (uint32_t)bytes;
+    const uint32_t      align = shpool_clamp(alignment);
+    shpool_stage        stage = {0, p->next.at};
+    shpool_stage_memory memory;
 
-    use  = (use > p->room) ? use : p->room;
-    room = use;
-    if (p->heap.view.bytes != 0) {
-        stage.data = shpool_stage_find(p, lanes, shpool_clamp(alignment), use,
-                                       (attempts != 0) ? attempts : 1u, &room);
+    use = (use > p->room) ? use : p->room;
+    if (shpool_stage_pass(p, lanes, align, use)) {
+        stage.data = p->ahead.data;
+        shpool_stages_next(&p->oldest);
+        shpool_stages_next(&p->next);
+    } else if (p->heap.view.bytes != 0) {
+        memory = shpool_stage_find(p, lanes, align, use, (attempts != 0) ? attempts : 1u);
+        if (memory.data != 0) {
+            shpool_stage_give(p->next.at, lanes, memory);
+            stage.data = memory.data;
+            p->held++;
+            shpool_stages_next(&p->next);
+            if (lanes != 0) {
+                simt_warp_sync(lanes);
+            }
+        }
     }
-    if (stage.data == 0) {
-        return stage;
-    }
-    stage.full = shpool_stages_next(&p->next);
-    p->held++;
-    if ((lanes == 0) || (simt_lane() == 0)) {
-        const simt_u128 memory = {stage.data, room, 0, 0};
-
-        simt_store128(stage.full + SHPOOL_STAGE_MEMORY, memory);
-    }
-    if (lanes != 0) {
-        simt_warp_sync(lanes);
-    }
+    p->ahead = shpool_stage_memory_at(p->oldest.at);
     return stage;
 }
 
@@ -392,14 +490,12 @@ SIMT_FN void shpool_stage_copy(shpool_stage stage, const void *from, uint32_t by
 
 SIMT_FN void shpool_producer_fini_as(shpool_producer *p, uint32_t lanes)
 {
-    uint32_t  room;
-    simt_addr at;
+    shpool_stage_memory memory;
 
     SIMT_ROLLED
-    while (p->held != 0) { /* no memory is that large: it is freed */
-        if (shpool_stage_is_released(p, lanes, p->held, 1, &at)) {
-            (void)shpool_stage_take(p, lanes, at, 1, ~0u, &room);
-            p->held--;
+    while (p->held != 0) {
+        if (shpool_stage_take_oldest(p, lanes, 1, &memory) && (memory.data != 0)) {
+            shpool_stage_free(p, lanes, memory.data);
         }
     }
 }

@@ -130,7 +130,6 @@ right "a pace" --layers 1 --steps 1 --pace 880
 # the newest token is all that attention sees, and a key or value of it lies between two of bf16
 right "keys and values between two numbers of bf16" --layers 4 --hidden 128 --heads 1 \
     --kv-heads 1 --ff 64 --context 0 --split 1 --steps 1
-expect 1 '^tile: refused by an empty pool' timeout 60 "$top_builddir/tests/examples/tiles"
 expect 1 '^--heads: 3 is not a multiple of --kv-heads 2$' "$decode" --heads 3 --kv-heads 2
 expect 1 '^--head-dim: 48 is not a power of two$' "$decode" --head-dim 48
 expect 1 "^the largest of --hidden, --ff and --heads times --head-dim: 16384 is more than the \

@@ -2,6 +2,7 @@
 /*
  * Pools in launches that persistent kernels use:
  *
+ *   together   a cooperative launch with a pool of more than 48 KiB
  *   dependent  programmatic dependent launch: a kernel makes its pool while the one before it in
  *              the stream still runs, and reads that one's results after griddepcontrol.wait
  *   green      a green context: the kernel runs on some of the multiprocessors
@@ -139,6 +140,32 @@ void run_dependent(const shpool_pool *pool)
     look("dependent launch", numbers[STEPS % 2], STEPS);
 }
 
+/* The first launch of the kernel: CUDA's answer to 96 KiB is that the grid is too large. */
+void run_together(void)
+{
+    cudaLaunchAttribute attribute = {};
+    cudaLaunchConfig_t  config    = {};
+    shpool_config       want      = {};
+    shpool_pool         pool      = {};
+    void               *args[]    = { &pool, &numbers[0], &numbers[1] };
+
+    want.block_threads        = THREADS;
+    want.payload_bytes        = 96 * 1024;
+    attribute.id              = cudaLaunchAttributeCooperative;
+    attribute.val.cooperative = 1;
+    config.gridDim            = BLOCKS;
+    config.blockDim           = THREADS;
+    config.attrs              = &attribute;
+    config.numAttrs           = 1;
+    clear();
+    (void)gpu_check((shpool_open(nullptr, &want, &pool) == SHPOOL_OK) &&
+                    (shpool_launch_kernel(&config, (const void *)step, args, &pool) == SHPOOL_OK),
+                    "cooperative launch: %s", shpool_last_error());
+    gpu_wait("cooperative");
+    look("cooperative launch", numbers[1], 1);
+    (void)shpool_close(&pool);
+}
+
 #if CUDART_VERSION >= 12050
 #define ENTRY(_name) \
     decltype(&_name) entry_##_name = nullptr; \
@@ -215,6 +242,7 @@ int main()
     for (unsigned *&of : numbers) {
         (void)gpu_cuda(cudaMalloc(&of, BLOCKS * THREADS * sizeof(*of)), "memory");
     }
+    run_together();
     run_dependent(&pool);
     run_green(&pool);
 #if CUDART_VERSION >= 12080

@@ -5,8 +5,9 @@
  * check   Two producer warps feed two consumer warps each, with stages of many sizes; consumers
  *         compare every word with what was copied, and keep every second stage for a while.
  * cycles  One producer thread feeds four consumer warps with tiles of one size: by hand-written
- *         code for a ring of tiles, and by stages in a pool that holds as many tiles.  Printed:
- *         cycles a stage of both.
+ *         code for a ring of tiles, and by stages with a table of as many slots, in a pool with
+ *         room for more: where a thread begins to search there may be a hole.  Printed: cycles a
+ *         stage of both.
  *
  *   stage [--limit R]     R: cycles of stages divided by those of the ring that are too many [2]
  *
@@ -172,10 +173,10 @@ __device__ unsigned ring_consume(unsigned base, unsigned bars, unsigned tiles, u
     return sum;
 }
 
-__device__ unsigned stage_produce(shpool_heap heap, const void *table, unsigned bytes,
-                                  const unsigned *source)
+__device__ unsigned stage_produce(shpool_heap heap, const void *table, unsigned tiles,
+                                  unsigned bytes, const unsigned *source)
 {
-    shpool_producer p     = shpool_producer_init(heap, table, SLOTS, 0);
+    shpool_producer p     = shpool_producer_init(heap, table, tiles, 0);
     const unsigned  begin = simt_clock();
     unsigned        cycles;
 
@@ -193,9 +194,9 @@ __device__ unsigned stage_produce(shpool_heap heap, const void *table, unsigned 
     return cycles;
 }
 
-__device__ unsigned stage_consume(const void *table, unsigned bytes)
+__device__ unsigned stage_consume(const void *table, unsigned tiles, unsigned bytes)
 {
-    shpool_stages stages = shpool_stages_of(table, SLOTS);
+    shpool_stages stages = shpool_stages_of(table, tiles);
     unsigned      sum    = 0;
 
     SIMT_ROLLED
@@ -231,9 +232,8 @@ __global__ void __launch_bounds__(192) check(shpool_pool pool, const unsigned *s
 #endif
 }
 
-/* tiles: of the ring; 0: stages. */
 __global__ void __launch_bounds__((1 + CONSUMERS) * 32)
-    pipeline(shpool_pool pool, unsigned tiles, unsigned bytes, const unsigned *source,
+    pipeline(shpool_pool pool, bool ring, unsigned tiles, unsigned bytes, const unsigned *source,
              unsigned *cycles, unsigned *sums)
 {
 #if SIMT_HAS_BULK
@@ -244,14 +244,14 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * 32)
     shpool_heap                                    heap = shpool_empty_heap();
     unsigned                                       sum  = 0;
 
-    if (tiles == 0) {
+    if (!ring) {
         heap = shpool_init(&pool, smem);
     }
     if (threadIdx.x == 0) {
-        if (tiles == 0) {
-            shpool_stages_init(table, SLOTS, CONSUMERS);
+        if (!ring) {
+            shpool_stages_init(table, tiles, CONSUMERS);
         }
-        for (unsigned i = 0; i < tiles; i++) {
+        for (unsigned i = 0; ring && (i < tiles); i++) {
             simt_mbar_init(bars + 16u * i, 1);
             simt_mbar_init(bars + 16u * i + 8u, CONSUMERS);
         }
@@ -259,14 +259,14 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * 32)
     __syncthreads();
     if (simt_warp() == CONSUMERS) {
         if (simt_lane() == 0) {
-            cycles[blockIdx.x] = (tiles != 0) ? ring_produce(base, bars, tiles, bytes, source)
-                                              : stage_produce(heap, table, bytes, source);
+            cycles[blockIdx.x] = ring ? ring_produce(base, bars, tiles, bytes, source)
+                                      : stage_produce(heap, table, tiles, bytes, source);
         }
     } else {
-        sum = (tiles != 0) ? ring_consume(base, bars, tiles, bytes) : stage_consume(table, bytes);
+        sum = ring ? ring_consume(base, bars, tiles, bytes) : stage_consume(table, tiles, bytes);
         sums[blockIdx.x * CONSUMERS * 32 + threadIdx.x] = sum;
     }
-    if (tiles == 0) {
+    if (!ring) {
         shpool_fini(heap);
     }
 #endif
@@ -309,8 +309,8 @@ void run_check(const memory &m)
 }
 
 /* The median block's cycles a stage. */
-double run_pipeline(const memory &m, const shpool_pool *pool, unsigned blocks, unsigned tiles,
-                    unsigned bytes)
+double run_pipeline(const memory &m, const shpool_pool *pool, unsigned blocks, bool ring,
+                    unsigned tiles, unsigned bytes)
 {
     unsigned cycles[1024] = {};
     double   best         = 1e30;
@@ -318,9 +318,10 @@ double run_pipeline(const memory &m, const shpool_pool *pool, unsigned blocks, u
     for (int i = 0; i < 5; i++) {
         double sum = 0;
 
-        (void)gpu_check(shpool_launch(pipeline, blocks, (1 + CONSUMERS) * 32, nullptr, pool, tiles,
-                                      bytes, static_cast<const unsigned *>(m.source), m.cycles,
-                                      m.sums) == SHPOOL_OK, "launch: %s", shpool_last_error());
+        (void)gpu_check(shpool_launch(pipeline, blocks, (1 + CONSUMERS) * 32, nullptr, pool, ring,
+                                      tiles, bytes, static_cast<const unsigned *>(m.source),
+                                      m.cycles, m.sums) == SHPOOL_OK,
+                        "launch: %s", shpool_last_error());
         gpu_wait("pipeline");
         (void)cudaMemcpy(cycles, m.cycles, blocks * sizeof(*cycles), cudaMemcpyDeviceToHost);
         for (unsigned b = 0; b < blocks; b++) {
@@ -353,12 +354,12 @@ int main(int argc, char **argv)
     gpu_wait("fill");
     run_check(m);
     for (unsigned bytes : sizes) {
-        for (unsigned tiles = 2; tiles <= 6; tiles += 4) {
-            shpool_pool pool = open_pool((1 + CONSUMERS) * 32, tiles * bytes);
+        for (unsigned tiles = 2; tiles <= 5; tiles += 3) {
+            shpool_pool pool = open_pool((1 + CONSUMERS) * 32, (tiles + 1u) * bytes);
 
             for (unsigned blocks = 1; blocks <= 132; blocks += 131) {
-                const double ring  = run_pipeline(m, &pool, blocks, tiles, bytes);
-                const double stage = run_pipeline(m, &pool, blocks, 0, bytes);
+                const double ring  = run_pipeline(m, &pool, blocks, true, tiles, bytes);
+                const double stage = run_pipeline(m, &pool, blocks, false, tiles, bytes);
 
                 std::printf("%-16s %5u bytes, %u tiles, %3u blocks: ring %7.1f cycles, stages "
                             "%7.1f, ratio %.3f\n", pool.name, bytes, tiles, blocks, ring, stage,

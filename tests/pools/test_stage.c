@@ -181,6 +181,86 @@ PIPELINE(test_a_warp_feeds, 1, 1, 0, 0, 704, .threads = { 35 }, .seeds = 8)
 PIPELINE(test_two_threads_feed, 0, 2, 0, 0, 1056, .threads = { 6 }, .seeds = 16)
 PIPELINE(test_two_warps_feed, 1, 2, 0, 0, 1056, .threads = { 68 }, .seeds = 4)
 
+/* ---- stages go on until a thread that waits for memory has got it ---- */
+
+#define MANY 2000u
+
+static uint32_t served;
+
+static void feed(shpool_heap heap)
+{
+    shpool_producer p    = shpool_producer_init(heap, table_of(0), SLOTS, 0);
+    uint32_t        last = 0;
+
+    for (uint32_t k = 0; last == 0; k++) {
+        const shpool_stage stage = shpool_stage_malloc(&p, 16, 64, LATE);
+
+        EXPECT(stage.data != 0);
+        last = (k + 1u == MANY) || (stage.data == 0) || __atomic_load_n(&served, __ATOMIC_RELAXED);
+        if (stage.data != 0) {
+            simt_store32(stage.data, last);
+            simt_mbar_arrive(stage.full);
+        }
+    }
+    EXPECT(__atomic_load_n(&served, __ATOMIC_RELAXED));
+    shpool_producer_fini(&p);
+}
+
+static void eat(void)
+{
+    shpool_stages stages = shpool_stages_of(table_of(0), SLOTS);
+    uint32_t      last   = 0;
+
+    while (last == 0) {
+        const shpool_stage stage = shpool_stage_wait(&stages);
+
+        last = simt_load32(stage.data);
+        shpool_stage_release(stage);
+    }
+}
+
+static void feed_and_wait(shpool_heap heap)
+{
+    if (simt_thread_rank() == 0) {
+        shpool_stages_init(table_of(0), SLOTS, 1);
+    }
+    simt_barrier();
+    switch (simt_thread_rank()) {
+    case 0: feed(heap); break;
+    case 1: eat(); break;
+    default: {
+        void *ptr = shpool_malloc_wait(heap, 64, LATE); /* does not fit beside two stages */
+
+        EXPECT(ptr != NULL);
+        __atomic_store_n(&served, 1u, __ATOMIC_RELAXED);
+        shpool_free(heap, ptr);
+    }
+    }
+}
+
+static void wait_prepare(void)
+{
+    served = 0;
+    prepare();
+}
+
+SCENE(test_others_get_memory, feed_and_wait, .takes = feeds_several, .served = ONE_BY_ONE,
+      .tune = wait_prepare, .threads = { 3 }, .each = 176, .share = ALL, .seeds = 64, .periods = 4)
+
+static void too_large(shpool_heap heap)
+{
+    shpool_producer p;
+
+    shpool_stages_init(table_of(0), SLOTS, 1);
+    p = shpool_producer_init(heap, table_of(0), SLOTS, 0);
+    EXPECT(shpool_stage_malloc(&p, 16, 1u << 20, 3).data == 0);
+    EXPECT(shpool_stage_malloc(&p, 16, 64, 3).data != 0); /* the slot was not used up */
+    simt_mbar_arrive(p.next.begin + SHPOOL_STAGE_RELEASED);
+    shpool_producer_fini(&p);
+}
+
+SCENE(test_a_stage_is_too_large, too_large, .takes = feeds, .tune = prepare, .each = 208)
+
 /* ---- every schedule ---- */
 
 #define BYTES 80u /* both stages do not fit */

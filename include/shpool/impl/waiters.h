@@ -69,8 +69,8 @@ SIMT_FN uint32_t shpool_turn_is_taken(shpool_view view)
     simt_addr waiters = shpool_waiters(view);
     simt_pair counts  = {0, 0};
 
-    if (waiters != 0) { /* relaxed, like all accesses here: decides who tries, and orders nothing */
-        counts = simt_atomic_load_pair(waiters, SIMT_RELAXED);
+    if (waiters != 0) { /* decides who tries, and orders nothing; a peek, for loops */
+        counts = simt_peek_pair(waiters);
     }
     return counts.x != counts.y;
 }

@@ -28,6 +28,15 @@ SIMT_API void simt_engine_fence_async(void);
 SIMT_API void simt_engine_copy_commit(simt_copy_kind kind);
 SIMT_API void simt_engine_copy_wait(simt_copy_kind kind, uint32_t most, int read);
 
+/* seen: read before the test, so that a phase that ends after it also ends the wait. */
+static inline int simt_mbar_briefly(simt_addr a, uint32_t parity, uint32_t seen, const char *file,
+                                    int line)
+{
+    return simt_engine_mbar_test(a, parity, file, line) ||
+           (simt_engine_wait_briefly(a, seen, file, line),
+            simt_engine_mbar_test(a, parity, file, line));
+}
+
 /* Macros, so that reports can name the place. */
 #define simt_mbar_init(_a, _count)    simt_engine_mbar_init((_a), (_count), __FILE__, __LINE__)
 #define simt_mbar_inval(_a)           simt_engine_mbar_inval((_a), __FILE__, __LINE__)
@@ -37,9 +46,7 @@ SIMT_API void simt_engine_copy_wait(simt_copy_kind kind, uint32_t most, int read
 #define simt_mbar_test(_a, _parity)   simt_engine_mbar_test((_a), (_parity), __FILE__, __LINE__)
 #define simt_mbar_wait(_a, _parity)   simt_engine_mbar_wait((_a), (_parity), __FILE__, __LINE__)
 #define simt_mbar_wait_briefly(_a, _parity) \
-    (simt_mbar_test((_a), (_parity)) || \
-     (simt_wait_briefly((_a), simt_atomic_load((_a), SIMT_RELAXED)), \
-      simt_mbar_test((_a), (_parity))))
+    simt_mbar_briefly((_a), (_parity), simt_atomic_load((_a), SIMT_RELAXED), __FILE__, __LINE__)
 
 #define simt_copy_async(_to, _from, _bytes, _mbar) \
     simt_engine_copy(SIMT_COPY_IN, (_to), (_from), (_bytes), (_mbar), __FILE__, __LINE__)
