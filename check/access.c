@@ -268,6 +268,13 @@ void shpool_check_access(const void *ptr, size_t bytes, unsigned how, const void
     check_shadow(ptr, bytes, how, pc);
 }
 
+void shpool_check_wrote(void *to, size_t bytes)
+{
+    for (size_t i = 0; i < bytes; i += 4) {
+        shpool_check_access((char *)to + i, 4, SHPOOL_CHECK_WRITE, HERE);
+    }
+}
+
 /* ---- the compiler's calls ---- */
 
 #define ENTRY(_name, _bytes, _how) \

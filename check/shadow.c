@@ -190,8 +190,11 @@ static int is_kept(const check_record *record, const void *ptr, const check_acce
     return 1;
 }
 
+static void note_pool_leaks(void);
+
 void check_shadow_end_launch(void)
 {
+    note_pool_leaks();
     for (uint32_t i = 0; i < later.races; i++) {
         const int writes = later.race[i].writes;
 
@@ -251,6 +254,7 @@ static struct {
     uint32_t         count;
     uint32_t         room;
     uint32_t         block; /* they belong to it */
+    int              forgets; /* 1: marks have freed some, and which is not known */
 } pools;
 
 /* Set or clear the bits of bytes in a pool; live: those of allocations. */
@@ -279,11 +283,27 @@ static void mark_pool(void *ptr, size_t bytes, int live)
     }
 }
 
+/* A block has ended: what it has not freed. */
+static void note_pool_leaks(void)
+{
+    for (uint32_t i = 0; !pools.forgets && (i < pools.count); i++) {
+        if (pools.of[i].freed == NULL) {
+            check_finding *finding = check_begin(CHECK_NOTE, "pool-leak", "a pool's allocation of "
+                                                 "%zu bytes is not freed", pools.of[i].bytes);
+
+            check_at(finding, pools.of[i].pc, "allocated");
+            check_end(finding);
+        }
+    }
+    pools.count = 0;
+    pools.forgets = 0;
+}
+
 void shpool_check_pool(void *start, size_t bytes)
 {
     if (pools.block != check_now.block) {
+        note_pool_leaks();
         pools.block = check_now.block;
-        pools.count = 0;
     }
     mark_pool(start, bytes, 0);
 }
@@ -311,6 +331,31 @@ void shpool_check_pool_malloc(void *ptr, size_t bytes, const void *pc)
     mark_pool(ptr, bytes, 1);
 }
 
+/* The allocation that an access means: the one that it is in or follows closely, a live one first;
+ * memory beyond its end is often some that was freed. */
+#define CLOSELY 64u
+
+static const pool_allocation *pool_near(const void *ptr)
+{
+    const unsigned char   *at    = ptr;
+    const pool_allocation *found = NULL;
+
+    for (uint32_t i = 0; i < pools.count; i++) {
+        const pool_allocation *one = &pools.of[i];
+
+        if (one->base > at) {
+            continue;
+        }
+        if ((one->freed == NULL) && (at < one->base + one->bytes + CLOSELY)) {
+            return one;
+        }
+        if ((found == NULL) || (one->base >= found->base)) {
+            found = one;
+        }
+    }
+    return found;
+}
+
 void shpool_check_pool_free(void *ptr, const void *pc)
 {
     pool_allocation *found = pool_find(ptr);
@@ -332,6 +377,18 @@ void shpool_check_pool_free(void *ptr, const void *pc)
             check_end(finding);
             return;
         }
+    }
+    if (!pools.forgets) {
+        const pool_allocation *near    = pool_near(ptr);
+        check_finding         *finding = check_begin(CHECK_ERROR, "pool-invalid-free", "free of an "
+                                                     "address that a pool has not returned");
+
+        check_at(finding, pc, "free by thread %u of block %u", simt_self->rank, simt_self->block);
+        if ((near != NULL) && ((unsigned char *)ptr < near->base + near->bytes)) {
+            check_at(finding, near->pc, "byte %zu of the %zu bytes that were allocated",
+                     (size_t)((unsigned char *)ptr - near->base), near->bytes);
+        }
+        check_end(finding);
     }
 }
 
@@ -357,23 +414,10 @@ void shpool_check_pool_forget(void *start, size_t bytes)
     check_cell   *cells  = check_cells(record);
     size_t        at     = (size_t)((unsigned char *)start - record->base);
 
+    pools.forgets = 1;
     for (size_t i = at / 4u; i < (at + bytes) / 4u; i++) {
         cells[i].pooled = 0;
     }
-}
-
-/* The newest allocation that begins before the address. */
-static const pool_allocation *pool_near(const void *ptr)
-{
-    const pool_allocation *found = NULL;
-
-    for (uint32_t i = 0; i < pools.count; i++) {
-        if ((pools.of[i].base <= (const unsigned char *)ptr) &&
-            ((found == NULL) || (pools.of[i].base >= found->base))) {
-            found = &pools.of[i];
-        }
-    }
-    return found;
 }
 
 /* ---- the rules of a word ---- */

@@ -26,6 +26,9 @@
 #include <shpool/impl/bind.h>
 #include <shpool/impl/waiters.h>
 #include <shpool/simt.h>
+#ifndef SHPOOL_DID_WRITE /* shpool-check's: these stores are not instrumented */
+#define SHPOOL_DID_WRITE(_to, _bytes) ((void)0)
+#endif
 
 /**
  * One thread's handle to its pool.  Pass it BY VALUE, also to your own functions: it then stays in
@@ -517,6 +520,7 @@ SIMT_FN void shpool_zero_words(void *to, size_t bytes)
             *(uint32_t *)(void *)((char *)to + i) = 0;
         }
     }
+    SHPOOL_DID_WRITE(to, bytes);
 }
 
 SIMT_FN uint32_t shpool_get_word(const void *from)
@@ -538,6 +542,7 @@ SIMT_FN void shpool_copy_words(void *to, const void *from, size_t bytes, uint32_
         } else {
             *(uint32_t *)(void *)((char *)to + i) = word;
         }
+        SHPOOL_DID_WRITE((char *)to + i, 4u);
     }
 }
 

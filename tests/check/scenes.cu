@@ -498,6 +498,54 @@ SCENE(pool_after_free, "pool-use-after-free") { use_pool(2); }
 SCENE(pool_double_free, "pool-double-free") { use_pool(3); }
 SCENE(pool, "none") { use_pool(0); }
 
+/* bug 0: all is right; 1 to 6: see the scenes below */
+__global__ void pool_calls(shpool_pool pool, int bug)
+{
+    extern __shared__ __align__(16) unsigned char memory[];
+    shpool_heap heap  = shpool_init(&pool, memory);
+    int        *of_warp = (int *)shpool_malloc_warp(heap, 400);
+    int        *of_all  = (int *)shpool_malloc_block(heap, 200);
+    int        *zero    = (int *)shpool_calloc(heap, 5, sizeof(int));
+    char       *moved   = (char *)shpool_malloc(heap, 16);
+
+    if (moved != NULL) {
+        moved[3] = 3;
+        moved    = (char *)shpool_realloc(heap, moved, 100);
+        assert((moved == NULL) || (moved[3] == 3));
+    }
+    if (of_warp != NULL) {
+        of_warp[threadIdx.x % 32u] = (zero != NULL) ? zero[4] : 0;
+        __syncwarp();
+    }
+    shpool_free_warp(heap, of_warp);
+    if (bug == 1) { shpool_free_warp(heap, of_warp); }
+    shpool_free_block(heap, of_all);
+    if ((bug == 2) && (moved != NULL) && (threadIdx.x == 0)) { shpool_free(heap, moved + 16); }
+    if ((bug == 3) && (threadIdx.x == 0)) { shpool_free(heap, memory + 96); }
+    shpool_free(heap, zero);
+    if ((bug != 4) || (threadIdx.x != 9)) { shpool_free(heap, moved); }
+    shpool_fini(heap);
+}
+static void call_pool(const char *allocator, int bug)
+{
+    shpool_pool   pool;
+    shpool_config want = {};
+
+    want.block_threads = N;
+    want.payload_bytes = 32768;
+    if (shpool_open(allocator, &want, &pool) ||
+        shpool_launch(pool_calls, 2, N, NULL, &pool, bug) || shpool_close(&pool)) {
+        puts(shpool_last_error());
+    }
+}
+SCENE(pool_calls_of_bitmap, "none") { call_pool("bitmap", 0); }
+SCENE(pool_calls_of_planes, "none") { call_pool("planes", 0); }
+SCENE(pool_calls_of_lists, "none") { call_pool("warp_first_fit:threads_per_pool=64", 0); }
+SCENE(pool_double_free_by_warps, "pool-double-free") { call_pool("bitmap", 1); }
+SCENE(pool_free_inside, "pool-invalid-free") { call_pool("bitmap", 2); }
+SCENE(pool_free_of_what_is_not_its, "pool-invalid-free") { call_pool("planes", 3); }
+SCENE(pool_leak, "note:pool-leak") { call_pool("bitmap", 4); }
+
 int main(int argc, char **argv)
 {
     for (const scene *s = scenes; s != NULL; s = s->next) {

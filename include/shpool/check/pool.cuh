@@ -19,8 +19,15 @@
 
 #include <shpool/impl/bind.h>
 
+/* The library's own stores to allocations are not instrumented. */
+#define SHPOOL_DID_WRITE(_to, _bytes) shpool_check_wrote(_to, _bytes)
+
 /* The table's functions, which also tell the checker. */
 namespace shpool_checker {
+static inline bool shpool_check_leads(uint32_t lanes)
+{
+    return simt_lane() == (uint32_t)__builtin_ctz(lanes);
+}
 struct allocate {
     shpool_malloc_fn function;
 
@@ -43,7 +50,7 @@ struct allocate_group {
     {
         const simt_addr addr = function(view, bytes, alignment, site, lanes);
 
-        if (addr != 0) {
+        if ((addr != 0) && shpool_check_leads(lanes)) {
             shpool_check_pool_malloc(simt_from_shared(addr), (bytes != 0) ? bytes : 1u,
                                      SHPOOL_CHECK_PC);
         }
@@ -64,7 +71,10 @@ struct release_group {
 
     uint32_t operator()(shpool_view view, simt_addr addr, uint32_t site, uint32_t lanes) const
     {
-        shpool_check_pool_free(simt_from_shared(addr), SHPOOL_CHECK_PC);
+        if (shpool_check_leads(lanes)) { /* the group frees once, when all lanes have come */
+            shpool_check_pool_free(simt_from_shared(addr), SHPOOL_CHECK_PC);
+        }
+        simt_warp_sync(lanes);
         return function(view, addr, site, lanes);
     }
 };

@@ -118,6 +118,8 @@ void shpool_check_pool_resize(void *ptr, size_t bytes);
 void shpool_check_pool_spills(void);
 /** From now on all bytes of it may be accessed. */
 void shpool_check_pool_forget(void *start, size_t bytes);
+/** The library has stored words to an allocation, which no instrumentation has seen. */
+void shpool_check_wrote(void *to, size_t bytes);
 
 /** Dynamic shared memory: all `extern __shared__` arrays are this one. */
 extern unsigned char shpool_check_dynamic[];
