@@ -78,6 +78,9 @@ void *check_memory(void *ptr);
 /** Print the sum, write the files; the exit status: 0, or that of a program with errors. */
 int check_summary(void);
 
+/** Launches so far. */
+uint32_t check_launches(void);
+
 /** What the command line asked for (LIBSHPOOL_CHECK). */
 typedef struct check_options {
     unsigned long long seed;

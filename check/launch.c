@@ -35,6 +35,7 @@ static struct {
     void      *arg;
     simt_result result;
     uint32_t   blocks;    /* begun in all launches */
+    uint32_t   count;     /* of launches */
     uint32_t   running;   /* rank of the block that runs + 1 */
     uint32_t   exited;    /* threads of it that have returned */
     uint32_t   waiting;   /* threads of it at a barrier */
@@ -463,6 +464,7 @@ static int run_call(const shpool_check_call *call, void (*run)(void *arg), void 
     launch.run     = run;
     launch.arg     = arg;
     launch.running = 0;
+    launch.count++;
     launch.blocks += shape.grid[0] * shape.grid[1] * shape.grid[2];
     status = is_explored(&shape) ? explore(&shape, &launch.result)
                                  : simt_run(&shape, thread_main, NULL, &launch.result);
@@ -471,6 +473,11 @@ static int run_call(const shpool_check_call *call, void (*run)(void *arg), void 
     check_order_end_launch();
     check_now.call = NULL;
     return (int)status;
+}
+
+uint32_t check_launches(void)
+{
+    return launch.count;
 }
 
 int shpool_check_launch(const shpool_check_call *call, void (*run)(void *arg), void *arg)

@@ -318,6 +318,9 @@ int check_summary(void)
     if (report.errors + report.notes > 0) {
         fprintf(stderr, "shpool-check: %u error%s, %u note%s\n", report.errors,
                 plural(report.errors), report.notes, plural(report.notes));
+    } else {
+        fprintf(stderr, "shpool-check: %u launch%s, nothing found\n", check_launches(),
+                (check_launches() == 1) ? "" : "es");
     }
     return (report.errors != 0) ? STATUS : 0;
 }
