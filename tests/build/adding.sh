@@ -62,7 +62,7 @@ echo '#error there is no cmocka' >"$work/none/cmocka.h"
 without_cmocka() {
     make -n check TESTS= >commands || return 1
     sources=$(grep -o '[^ "`]*tests/[a-z/]*/[a-z_]*\.cc*' commands | grep '^\.\.' | sort -u)
-    [ "$(echo "$sources" | wc -l)" -ge 4 ] || { echo "only these were found: $sources"; return 1; }
+    [ "$(echo "$sources" | wc -l)" -ge 3 ] || { echo "only these were found: $sources"; return 1; }
     for source in $sources; do
         "${CXX:-c++}" -std=c++17 -x c++ -M -I"$work/none" -I. -Iinclude -I../include -I.. \
             "$source" >/dev/null || return 1
