@@ -313,8 +313,10 @@ typedef struct bounds_site {
     } *array, *index;
 } bounds_site;
 
-void __ubsan_handle_out_of_bounds(const bounds_site *site, size_t index);
-void __ubsan_handle_out_of_bounds(const bounds_site *site, size_t index)
+/* by another name: the compiler declares this one when it compiles with -fsanitize=bounds */
+void check_out_of_bounds(const bounds_site *site, size_t index)
+    __asm__("__ubsan_handle_out_of_bounds");
+void check_out_of_bounds(const bounds_site *site, size_t index)
 {
     const unsigned spare = 64u - (1u << (site->index->bits >> 1));
     check_finding *finding;

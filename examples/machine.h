@@ -80,12 +80,14 @@ SIMT_FN uint32_t machine_glance(const uint32_t *p) { return *p; }
 SIMT_FN uint32_t machine_glance(simt_addr addr) { return simt_load32(addr); }
 SIMT_FN void     machine_post(simt_addr addr, uint32_t v) { simt_store32(addr, v); }
 
+#if !defined(SHPOOL_CHECKED) /* shpool-check has neither PTX nor cudaLaunchConfig_t */
 /* In kernels: a barrier for `threads` of the block's threads, in whole warps.  They have a `number`
  * from 1 to 15, and a word that is 0 at first. */
 SIMT_FN void machine_part_barrier(simt_addr, uint32_t number, uint32_t threads)
 {
     asm volatile("bar.sync %0, %1;" ::"r"(number), "r"(threads) : "memory");
 }
+#endif
 
 /* In kernels: reductions over a whole warp; all lanes get the result. */
 #if !defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 800)
@@ -232,6 +234,7 @@ static uint32_t machine_pool_blocks(const shpool_pool &pool, uint32_t threads, u
     });
 }
 
+#if !defined(SHPOOL_CHECKED)
 template <class Kernel>
 static void machine_launch_pool(const shpool_pool &pool, uint32_t blocks, uint32_t threads,
                                 uint32_t bytes, const Kernel &kernel, uint32_t queue = 0)
@@ -247,6 +250,7 @@ static void machine_launch_pool(const shpool_pool &pool, uint32_t blocks, uint32
     machine_need(shpool_launch_kernel(&config, (const void *)machine_pool_kernel<Kernel>,
                                       arguments, &pool), "launch");
 }
+#endif
 
 #define machine_open  shpool_open
 #define machine_close (void)shpool_close

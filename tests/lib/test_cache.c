@@ -97,7 +97,7 @@ CACHE_TEST(test_second_link_comes_from_memory)
 CACHE_TEST(test_whatever_differs_is_linked_anew)
 {
     use_folder();
-    links("kernel=l kernel/80=l kernel+=l kerne=l kernek=l kernel=m kernel/80=m kernel+=m");
+    links("kernel=l kernel/100=l kernel+=l kerne=l kernek=l kernel=m kernel/100=m kernel+=m");
 }
 
 CACHE_TEST(test_failures_are_not_kept)

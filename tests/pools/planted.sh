@@ -243,12 +243,13 @@ after_malloc_gives_up|pools/test_after|plain|test_a_tile*|not so: |include/shpoo
 after_malloc_without_fence|pools/test_after|plain|test_no_copy*|after the last|include/shpool/after.h|s/^    simt_fence_async();$//
 bulk_store_without_fence|loadstore/test_paths|plain|test_shared_to_global|after the last|include/shpool/impl/wide.h|s/^    simt_fence_async(); .. as in.*//
 after_keeps_its_queue|pools/test_after|plain|test_the_queue*|not so: |include/shpool/after.h|s/^        shpool_free(after->heap, simt_from_shared(after->entries));$//
-stage_does_not_wait|pools/test_stage|plain|test_memory_passes*|not so: \|fault|include/shpool/stage.cuh|/^SIMT_FN uint32_t shpool_stage_is_released(/,/^}/s/^    return done;/    return 1;/
-stage_asks_the_other_round|pools/test_stage|plain|test_a_thread*|not so: \|fault\|budget\|deadlock|include/shpool/stage.cuh|s/p->next.parity ^ wraps/p->next.parity/
+stage_does_not_wait|pools/test_stage|plain|test_memory_passes*|not so: \|fault|include/shpool/stage.cuh|/^SIMT_FN uint32_t shpool_stage_pass(/,/^}/s/^    return done;/    return 1;/
+stage_takes_what_is_not_released|pools/test_stage|plain|test_memory_is_freed*|not so: \|fault|include/shpool/stage.cuh|/^SIMT_FN uint32_t shpool_stage_take(/,/^}/s/^    if (done != 0) {/    done = 1;\n    if (1) {/
+stage_asks_the_other_round|pools/test_stage|plain|test_a_thread*|not so: \|fault\|budget\|deadlock|include/shpool/stage.cuh|/^SIMT_FN uint32_t shpool_stage_take(/,/^}/s/slot.parity/(slot.parity ^ 1u)/g
 stage_without_fence|pools/test_stage|plain|test_a_thread*|after the last|include/shpool/stage.cuh|s/^    simt_fence_async_shared();$//
-stage_takes_what_is_too_small|pools/test_stage|plain|test_a_thread*|not so: \|fault|include/shpool/stage.cuh|s/(memory.y >= bytes) \&\&/1 \&\&/
-stage_forgets_to_free|pools/test_stage|plain|test_a_thread*|not so: \|budget\|deadlock|include/shpool/stage.cuh|s/^        shpool_free(p->heap, simt_from_shared(memory.x));$//
-stage_keeps_memory_of_a_slot|pools/test_stage|plain|test_a_kept*|not so: \|fault\|budget|include/shpool/stage.cuh|s/^        simt_store32(at + SHPOOL_STAGE_MEMORY, 0);$/        ;/
+stage_takes_what_is_too_small|pools/test_stage|plain|test_a_thread*|not so: \|fault|include/shpool/stage.cuh|s/(memory.bytes - bytes <= bytes) \&\&/1 \&\&/
+stage_forgets_to_free|pools/test_stage|plain|test_a_thread*|not so: \|budget\|deadlock|include/shpool/stage.cuh|/^SIMT_FN void shpool_stage_free(/,/^}/s/^        shpool_free(p->heap, simt_from_shared(data));$/        ;/
+stage_keeps_memory_of_a_slot|pools/test_stage|plain|test_a_kept*|not so: \|fault\|budget|include/shpool/stage.cuh|s/^            shpool_stage_give(slot.at, lanes, none);$/            ;/
 stamp_not_compared|lib/test_join|plain|test_linker_of_the_same*|!=|lib/link/join.c|s/return (made == 0) .*/return 1;/
 random_without_rejection|device/test_array|plain|test_draws_that_would*|!=|device/arrays/random.c|s/while ((uint32_t)product < reject)/while (0)/
 random_over_another_number|device/test_array|plain|test_floats_are*|Assert\|not TRUE\|value ==|device/arrays/random.c|s/const double unit = 1.0 . 4294967296.0;/const double unit = 1.0 \/ 4294967295.0;/

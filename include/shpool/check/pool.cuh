@@ -24,10 +24,6 @@
 
 /* The table's functions, which also tell the checker. */
 namespace shpool_checker {
-static inline bool shpool_check_leads(uint32_t lanes)
-{
-    return simt_lane() == (uint32_t)__builtin_ctz(lanes);
-}
 struct allocate {
     shpool_malloc_fn function;
 
@@ -50,7 +46,7 @@ struct allocate_group {
     {
         const simt_addr addr = function(view, bytes, alignment, site, lanes);
 
-        if ((addr != 0) && shpool_check_leads(lanes)) {
+        if (addr != 0) { /* by each lane: any of them may be the first that uses it */
             shpool_check_pool_malloc(simt_from_shared(addr), (bytes != 0) ? bytes : 1u,
                                      SHPOOL_CHECK_PC);
         }
@@ -71,10 +67,11 @@ struct release_group {
 
     uint32_t operator()(shpool_view view, simt_addr addr, uint32_t site, uint32_t lanes) const
     {
-        if (shpool_check_leads(lanes)) { /* the group frees once, when all lanes have come */
+        simt_warp_sync(lanes); /* the group frees once, after the last use by any lane, */
+        if (simt_lane() == (uint32_t)__builtin_ctz(lanes)) {
             shpool_check_pool_free(simt_from_shared(addr), SHPOOL_CHECK_PC);
         }
-        simt_warp_sync(lanes);
+        simt_warp_sync(lanes); /* and before others may get the memory */
         return function(view, addr, site, lanes);
     }
 };
