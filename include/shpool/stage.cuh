@@ -484,6 +484,7 @@ SIMT_FN void shpool_stage_expect(shpool_stage stage, uint32_t bytes)
  *  @param [in] bytes  a multiple of 16; `from` is aligned to 16 */
 SIMT_FN void shpool_stage_copy(shpool_stage stage, const void *from, uint32_t bytes)
 {
+    SHPOOL_DID_WRITE(simt_from_shared(stage.data), bytes);
     shpool_stage_expect(stage, bytes);
     simt_copy_async(stage.data, from, bytes, stage.full);
 }

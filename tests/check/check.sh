@@ -152,6 +152,15 @@ echo '__global__ void k() { __shared__ char a[30000], b[30000]; a[0] = b[0] = 1;
 tool "$tmp/large.cu" 2>"$tmp/err" && fail "60,000 bytes of static shared memory"
 grep -q 'launch: k() has 60000 bytes' "$tmp/err" || fail "no such bytes: $(cat "$tmp/err")"
 
+# The library's own examples: groups of lanes, scratch memory, and a warp-specialised kernel.
+for example in 'groups' 'scratch' 'stages 100'; do
+    # shellcheck disable=SC2086 # words
+    set -- $example
+    tool "$srcdir/examples/$1.cu" -- -- ${2-} >"$tmp/out" 2>"$tmp/err" &&
+        grep -q '^shpool-check: [1-9][0-9]* launch.*, nothing found' "$tmp/err" ||
+        fail "examples/$1.cu: $(cat "$tmp/out" "$tmp/err")"
+done
+
 # README's first program for a GPU.
 awk '/^```cuda/ { p = 1; next } /^```/ { p = 0 } p' "$srcdir/README.md" >"$tmp/readme.cu"
 if tool -o "$tmp/readme" "$tmp/readme.cu"; then
