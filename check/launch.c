@@ -337,7 +337,7 @@ static shpool_status explore(const simt_launch *shape, simt_result *result)
     }
     free(snapshot.of);
     fprintf(stderr, "shpool-check: %s: %llu schedules%s\n", check_now.call->kernel,
-            result->schedules, result->complete ? ", all within the bound" : "");
+            result->schedules, result->complete ? ", all within the bound" : "; there are more");
     return status;
 }
 

@@ -5,10 +5,12 @@
 #define _GNU_SOURCE
 #include <elf.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -89,6 +91,8 @@ static void find_place(const void *pc, char *out, size_t room)
     char              command[200];
     char              function[512];
     char              place[512];
+    char             *cut;
+    const char       *line;
     FILE             *pipe;
 
     at -= (head->e_type == ET_DYN) ? (size_t)__executable_start : 0u;
@@ -102,8 +106,14 @@ static void find_place(const void *pc, char *out, size_t room)
     for (int found = 0; (fgets(function, sizeof(function), pipe) != NULL) &&
                         (fgets(place, sizeof(place), pipe) != NULL);) {
         function[strcspn(function, "\n")] = '\0';
-        place[strcspn(place, "\n (")]     = '\0';
-        if (!found && (strstr(place, "/shpool/check/") == NULL) && (place[0] != '?')) {
+        place[strcspn(place, "\n")]       = '\0';
+        cut = strstr(place, " (discriminator");
+        if (cut != NULL) {
+            *cut = '\0';
+        }
+        line = strrchr(place, ':');
+        if (!found && (strstr(place, "/shpool/check/") == NULL) && (line != NULL) &&
+            (atoi(line + 1) > 0)) {
             snprintf(out, room, "%s in %.200s", place, function);
             found = 1;
         }
@@ -139,9 +149,50 @@ static void end_process(void)
     }
 }
 
+/* The signal ends the process, as without this. */
+static void on_crash(int number, siginfo_t *info, void *context)
+{
+#if defined(__x86_64__)
+    const char *pc = (const char *)((const ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+#else
+    const char *pc = (const char *)((const ucontext_t *)context)->uc_mcontext.pc;
+#endif
+    check_finding *finding;
+
+    (void)info;
+    (void)signal(number, SIG_DFL);
+    if ((simt_self != NULL) && (check_now.call != NULL)) {
+        finding = check_begin(CHECK_ERROR, "crash",
+                              "a kernel ended the program by signal %d: a bad pointer, a recursion "
+                              "without an end, or a division by 0", number);
+        check_at(finding, pc + 1, "in thread %u of block %u", simt_self->rank,
+                 simt_self->block);
+        check_end(finding);
+        (void)fflush(NULL);
+    }
+    (void)raise(number);
+}
+
+/* A kernel's stack may be what is used up. */
+static void catch_crashes(void)
+{
+    static unsigned char stack[256 * 1024];
+    const stack_t        alternate = { .ss_sp = stack, .ss_size = sizeof(stack) };
+    const int            numbers[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL };
+    struct sigaction     action    = { .sa_flags = SA_SIGINFO | SA_ONSTACK };
+
+    action.sa_sigaction = on_crash;
+    (void)sigaltstack(&alternate, NULL);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        (void)sigaction(numbers[i], &action, NULL);
+    }
+}
+
 __attribute__((constructor)) static void begin_process(void)
 {
     size_t bytes;
+
+    catch_crashes();
 
     (void)check_asked();
     (void)check_window(&bytes);

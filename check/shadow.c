@@ -153,7 +153,7 @@ static int is_guess(uint32_t pc)
     return i < later.guesses;
 }
 
-/* The thread is about to change a word by an atomic. */
+/* The thread is about to change a word by an atomic that compares. */
 static void note_guesses(const check_cell *cell, const check_access *now)
 {
     for (uint32_t i = 0; i < 2; i++) {
@@ -489,7 +489,7 @@ static void one_word(const check_record *record, check_cell *cell, const void *p
         report_invalid(record, cell, ptr, (size_t)__builtin_popcount(bytes), now);
         cell->valid |= (uint8_t)bytes; /* once for each word */
     }
-    if (writes && ((how & SHPOOL_CHECK_ATOMIC) != 0)) {
+    if (writes && ((how & SHPOOL_CHECK_COMPARE) != 0)) {
         note_guesses(cell, now);
     }
     if ((cell->write.block == 0) || !is_race(record, &cell->write, now)) {

@@ -459,6 +459,13 @@ KERNEL(explore_lost_update, "assert", 1, 2, 0, {
     }
 })
 
+KERNEL(race_of_a_plain_read_before_an_add, "race", 1, N, 0, {
+    if (zero[0] < 10) {
+        atomicAdd(&zero[0], 1);
+    }
+})
+KERNEL(division_by_zero, "crash", 1, 32, 0, { zero[1] = 7 / zero[0]; })
+
 /* ---- pools ---- */
 
 __global__ void pool_kernel(shpool_pool pool, int bug)
@@ -526,7 +533,8 @@ __global__ void pool_calls(shpool_pool pool, int bug)
     if ((bug != 4) || (threadIdx.x != 9)) { shpool_free(heap, moved); }
     shpool_fini(heap);
 }
-static void call_pool(const char *allocator, int bug)
+static void call_pool(const char *allocator, int bug,
+                      void (*kernel)(shpool_pool, int) = pool_calls)
 {
     shpool_pool   pool;
     shpool_config want = {};
@@ -534,11 +542,24 @@ static void call_pool(const char *allocator, int bug)
     want.block_threads = N;
     want.payload_bytes = 32768;
     if (shpool_open(allocator, &want, &pool) ||
-        shpool_launch(pool_calls, 2, N, NULL, &pool, bug) || shpool_close(&pool)) {
+        shpool_launch(kernel, 2, N, NULL, &pool, bug) || shpool_close(&pool)) {
         puts(shpool_last_error());
     }
 }
+__global__ void free_by_one(shpool_pool pool, int)
+{
+    extern __shared__ __align__(16) unsigned char memory[];
+    shpool_heap heap = shpool_init(&pool, memory);
+
+    for (int i = 0; i < 4; i++) {
+        void *of_warp = shpool_malloc_warp(heap, 128);
+
+        if (threadIdx.x % 32 == 0) { shpool_free(heap, of_warp); }
+    }
+    shpool_fini(heap);
+}
 SCENE(pool_calls_of_bitmap, "none") { call_pool("bitmap", 0); }
+SCENE(pool_free_by_one_lane, "none") { call_pool("bitmap", 0, free_by_one); }
 SCENE(pool_calls_of_planes, "none") { call_pool("planes", 0); }
 SCENE(pool_calls_of_lists, "none") { call_pool("warp_first_fit:threads_per_pool=64", 0); }
 SCENE(pool_double_free_by_warps, "pool-double-free") { call_pool("bitmap", 1); }

@@ -225,10 +225,10 @@ signalled a.json \
 kill "$reader"
 
 # ---- a signal while shpool-coalesce waits for a compiler: that ends, too, and nothing is left ----
-for tool in nvcc clang++ fatbinary; do
-    mkdir -p "$work/cuda/bin"
-    printf '#!/bin/sh\necho $$ >"%s/pid"\nexec sleep 30\n' "$work" >"$work/cuda/bin/$tool"
-    chmod +x "$work/cuda/bin/$tool"
+mkdir -p "$work/cuda/bin" "$work/cuda/nvvm/bin"
+for tool in bin/nvcc bin/clang++ bin/fatbinary nvvm/bin/cicc; do
+    printf '#!/bin/sh\necho $$ >"%s/pid"\nexec sleep 30\n' "$work" >"$work/cuda/$tool"
+    chmod +x "$work/cuda/$tool"
 done
 mkdir "$work/tmp" "$work/src"
 : >"$work/src/k.cu"

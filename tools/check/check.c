@@ -129,7 +129,8 @@ static int build_and_run(const check_request *request)
     }
     if ((status == 0) && (request->output == NULL)) {
         status = run_all(request, program, log);
-        if (check_findings_write(log, request->sarif, request->junit, request->sources[0]) != 0) {
+        if (check_findings_write(log, request->sarif, request->junit, request->sources[0],
+                                 status) != 0) {
             status = CHECK_FAILED;
         }
     }

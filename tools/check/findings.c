@@ -117,8 +117,9 @@ static void write_escaped(FILE *to, const char *text)
 }
 
 /* One test: the program; each finding is a failure of it. */
-static void write_junit(FILE *from, FILE *to, const char *source)
+static void write_junit(FILE *from, FILE *to, const char *source, int status)
 {
+    int   failures = 0;
     char  line[LINE_BYTES];
     char *field[FIELDS];
 
@@ -130,6 +131,7 @@ static void write_junit(FILE *from, FILE *to, const char *source)
         if (strcmp(field[0], "error") != 0) {
             continue;
         }
+        failures++;
         fprintf(to, "<failure type=\"%s\" message=\"", field[1]);
         write_escaped(to, field[2]);
         fputs("\">", to);
@@ -141,10 +143,14 @@ static void write_junit(FILE *from, FILE *to, const char *source)
         }
         fputs("</failure>\n", to);
     }
+    if ((status != 0) && (failures == 0)) {
+        fprintf(to, "<failure type=\"exit\" message=\"the program's exit status is %d\"/>\n",
+                status);
+    }
     fputs("</testcase></testsuite>\n", to);
 }
 
-static int write_one(const char *log, const char *path, const char *junit_source)
+static int write_one(const char *log, const char *path, const char *junit_source, int exited)
 {
     FILE *from = fopen(log, "r");
     FILE *to   = fopen(path, "w");
@@ -152,7 +158,7 @@ static int write_one(const char *log, const char *path, const char *junit_source
 
     if (to != NULL) {
         if (junit_source != NULL) {
-            write_junit(from, to, junit_source);
+            write_junit(from, to, junit_source, exited);
         } else {
             write_sarif(from, to);
         }
@@ -168,14 +174,15 @@ static int write_one(const char *log, const char *path, const char *junit_source
     return failed ? -1 : 0;
 }
 
-int check_findings_write(const char *log, const char *sarif, const char *junit, const char *source)
+int check_findings_write(const char *log, const char *sarif, const char *junit, const char *source,
+                         int exited)
 {
     int status = 0;
 
     if (sarif != NULL) {
-        status = write_one(log, sarif, NULL);
+        status = write_one(log, sarif, NULL, exited);
     }
-    if ((junit != NULL) && (write_one(log, junit, source) != 0)) {
+    if ((junit != NULL) && (write_one(log, junit, source, exited) != 0)) {
         status = -1;
     }
     return status;

@@ -46,10 +46,11 @@ struct allocate_group {
     {
         const simt_addr addr = function(view, bytes, alignment, site, lanes);
 
-        if (addr != 0) { /* by each lane: any of them may be the first that uses it */
+        if (addr != 0) { /* each lane, because any may be the first to use it; none after a free */
             shpool_check_pool_malloc(simt_from_shared(addr), (bytes != 0) ? bytes : 1u,
                                      SHPOOL_CHECK_PC);
         }
+        simt_warp_sync(lanes);
         return addr;
     }
 };

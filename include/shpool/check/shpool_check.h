@@ -39,7 +39,8 @@ enum {
     SHPOOL_CHECK_LOOSE    = 8,  /**< of a structure: padding may be uninitialised */
     SHPOOL_CHECK_ACQUIRE  = 16, /**< it also reads, and orders what comes after */
     SHPOOL_CHECK_RELEASE  = 32,
-    SHPOOL_CHECK_PACKED   = 64  /**< the compiler knows that it may not be aligned */
+    SHPOOL_CHECK_PACKED   = 64, /**< the compiler knows that it may not be aligned */
+    SHPOOL_CHECK_COMPARE  = 128 /**< an atomic that changes nothing if what was read is old */
 };
 
 /** A launch. */

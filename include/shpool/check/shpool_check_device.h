@@ -160,32 +160,35 @@ inline int __syncthreads_and(int yes, SHPOOL_CHECK_HERE)
 template <typename T> struct shpool_check_same { typedef T type; };
 
 #define SHPOOL_CHECK_RMW (SHPOOL_CHECK_WRITE | SHPOOL_CHECK_ATOMIC | SHPOOL_CHECK_ACQUIRE)
-#define SHPOOL_CHECK_ATOMIC_FN(_name, _new) \
+#define SHPOOL_CHECK_ATOMIC_FN(_name, _new, _how) \
     template <typename P> \
     SHPOOL_CHECK_CALL std::remove_volatile_t<P> _name( \
         P *at, typename shpool_check_same<std::remove_volatile_t<P>>::type v) \
     { \
         typedef std::remove_volatile_t<P> T; \
-        shpool_check_access((const void *)at, sizeof(T), SHPOOL_CHECK_RMW, SHPOOL_CHECK_PC); \
+        shpool_check_access((const void *)at, sizeof(T), SHPOOL_CHECK_RMW | (_how), \
+                            SHPOOL_CHECK_PC); \
         T old = *(T *)at; \
         *(T *)at = (T)(_new); \
         return old; \
     }
-#define SHPOOL_CHECK_ATOMICS(_name, _new) \
-    SHPOOL_CHECK_ATOMIC_FN(_name, _new) \
-    SHPOOL_CHECK_ATOMIC_FN(_name##_block, _new) \
-    SHPOOL_CHECK_ATOMIC_FN(_name##_system, _new)
+#define SHPOOL_CHECK_ATOMICS_AS(_name, _new, _how) \
+    SHPOOL_CHECK_ATOMIC_FN(_name, _new, _how) \
+    SHPOOL_CHECK_ATOMIC_FN(_name##_block, _new, _how) \
+    SHPOOL_CHECK_ATOMIC_FN(_name##_system, _new, _how)
+#define SHPOOL_CHECK_ATOMICS(_name, _new) SHPOOL_CHECK_ATOMICS_AS(_name, _new, 0u)
 SHPOOL_CHECK_ATOMICS(atomicAdd, old + v)
 SHPOOL_CHECK_ATOMICS(atomicSub, old - v)
 SHPOOL_CHECK_ATOMICS(atomicExch, v)
-SHPOOL_CHECK_ATOMICS(atomicMin, (v < old) ? v : old)
-SHPOOL_CHECK_ATOMICS(atomicMax, (v > old) ? v : old)
+SHPOOL_CHECK_ATOMICS_AS(atomicMin, (v < old) ? v : old, SHPOOL_CHECK_COMPARE)
+SHPOOL_CHECK_ATOMICS_AS(atomicMax, (v > old) ? v : old, SHPOOL_CHECK_COMPARE)
 SHPOOL_CHECK_ATOMICS(atomicAnd, old & v)
 SHPOOL_CHECK_ATOMICS(atomicOr, old | v)
 SHPOOL_CHECK_ATOMICS(atomicXor, old ^ v)
 SHPOOL_CHECK_ATOMICS(atomicInc, (old >= v) ? 0 : old + 1)
 SHPOOL_CHECK_ATOMICS(atomicDec, ((old == 0) || (old > v)) ? v : old - 1)
 #undef SHPOOL_CHECK_ATOMICS
+#undef SHPOOL_CHECK_ATOMICS_AS
 #undef SHPOOL_CHECK_ATOMIC_FN
 
 #define SHPOOL_CHECK_CAS(_name) \
@@ -195,7 +198,8 @@ SHPOOL_CHECK_ATOMICS(atomicDec, ((old == 0) || (old > v)) ? v : old - 1)
         typename shpool_check_same<std::remove_volatile_t<P>>::type desired) \
     { \
         typedef std::remove_volatile_t<P> T; \
-        shpool_check_access((const void *)at, sizeof(T), SHPOOL_CHECK_RMW, SHPOOL_CHECK_PC); \
+        shpool_check_access((const void *)at, sizeof(T), SHPOOL_CHECK_RMW | SHPOOL_CHECK_COMPARE, \
+                            SHPOOL_CHECK_PC); \
         T old = *(T *)at; \
         if (memcmp(&old, &expected, sizeof(T)) == 0) { \
             *(T *)at = desired; \
@@ -260,7 +264,8 @@ SHPOOL_CHECK_CALL bool __nv_atomic_compare_exchange_n(T *at, T *expected,
                                                       bool, int order, int,
                                                       int = __NV_THREAD_SCOPE_SYSTEM)
 {
-    shpool_check_access((const void *)at, sizeof(T), shpool_check_order(order) | SHPOOL_CHECK_WRITE,
+    shpool_check_access((const void *)at, sizeof(T),
+                        shpool_check_order(order) | SHPOOL_CHECK_WRITE | SHPOOL_CHECK_COMPARE,
                         SHPOOL_CHECK_PC);
     T old = *at;
     if (memcmp(&old, expected, sizeof(T)) == 0) {
