@@ -123,7 +123,7 @@ uint32_t shpool_check_collective(unsigned op, uint32_t mask, uint32_t value, uin
     return simt_engine_collective((simt_collective)op, mask, value, arg, file, line);
 }
 
-/* Why a shuffle has no value from a lane of the warp whose first thread is `first`, or NULL.  The
+/* Why a shuffle gets no value from a lane, or NULL.  The warp's first thread is `first`.  The
  * executor answers with the caller's bits inverted if the lane has not taken part; that it did, and
  * sent this value, is known from what it sent last. */
 static const char *missing(uint32_t mask, uint32_t lane, uint32_t first, uint32_t value,

@@ -219,12 +219,11 @@ static shpool_status free_any(bins_self *bins, void *ptr, shpool_stream stream)
 }
 
 /* 1: a free on the lane does no more than what bins_free() does. */
-static inline int is_plain(bins_self *bins, const bins_lane *lane)
+static inline int is_plain(bins_self *bins, bins_lane *lane)
 {
     return (lane->timeline.wanted == 0) &&
            (atomic_load_explicit(&bins->capacity, memory_order_relaxed) == BINS_UNLIMITED) &&
-           (atomic_load_explicit(&((bins_lane *)(uintptr_t)lane)->giver, memory_order_relaxed) ==
-            NULL);
+           (atomic_load_explicit(&lane->giver, memory_order_relaxed) == NULL);
 }
 
 /* As bins_malloc(): on the stream of the malloc; free_any() has all. */

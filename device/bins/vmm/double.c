@@ -48,7 +48,7 @@ static int may_double_range(const bins_self *bins, bins_slab *slab)
 {
     if ((slab->bytes % (2 * bins->granules.bytes) != 0) ||
         (slab->heap->windows && (slab->driver_bytes > 0))) {
-        return 0; /* windows have no free blocks, which halves would become */
+        return 0; /* a half without memory becomes a free block; windows have none */
     }
     for (size_t i = 0; i < slab->places; i++) {
         if (is_elsewhere(&slab->place[i]) && !bins_place_is_done(&slab->place[i])) {
@@ -58,8 +58,8 @@ static int may_double_range(const bins_self *bins, bins_slab *slab)
     return 1;
 }
 
-/* 1: large blocks, or free pieces among them, are so many for this number of granules that those of
- * twice the size would keep much memory from being used. */
+/* 1: there are many large blocks, or free pieces among them, for this number of granules.  Granules
+ * of twice the size would then keep much memory from being used. */
 static int are_pieces_many(const bins_self *bins, size_t granules)
 {
     size_t blocks = 1; /* the request */
@@ -92,7 +92,7 @@ static int may_double(bins_self *bins, size_t granules)
 
 /* ---- halves ---- */
 
-/* The next place of a pair that has no memory, though the other one has; SIZE_MAX: none. */
+/* The next place that has no memory while the other one of its pair has; SIZE_MAX: none. */
 static size_t next_half(const bins_slab *slab, size_t from)
 {
     for (size_t i = from / 2 * 2; i < slab->places; i += 2) {
