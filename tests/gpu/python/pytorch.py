@@ -13,6 +13,7 @@ import sys
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+SECONDS = 90  # of a check
 EXAMPLES = os.path.join(HERE, "..", "..", "..", "examples")
 
 
@@ -22,8 +23,8 @@ def require(condition, text):
         sys.exit(1)
 
 
-def run_program(path):
-    sys.exit(subprocess.run([sys.executable, path], check=False).returncode)
+def run_program(path, *options):
+    sys.exit(subprocess.run([sys.executable, path, *options], check=False).returncode)
 
 
 # ---- checks ----
@@ -128,8 +129,29 @@ def check_without_a_compiler_a_warning_says_so():
     require(float(torch.ones(1000, device="cuda").sum()) == 1000, "a wrong sum")
 
 
+def check_distributed():
+    """DDP, FSDP and NCCL, as far as one GPU goes."""
+    import torch
+    from torch import distributed
+    import shpool.torch
+
+    shpool.torch.enable()
+    distributed.init_process_group("nccl", store=distributed.HashStore(), rank=0, world_size=1)
+    from torch.distributed.fsdp import fully_shard
+    for wrap in (torch.nn.parallel.DistributedDataParallel, fully_shard):
+        model = wrap(torch.nn.Linear(64, 64).cuda())
+        model(torch.ones(8, 64, device="cuda")).sum().backward()
+        for parameter in model.parameters():
+            grad = getattr(parameter.grad, "full_tensor", lambda: parameter.grad)()
+            require(bool((grad == 8).all()), f"{wrap.__name__}: a wrong gradient")
+    x = torch.ones(1 << 20, device="cuda")
+    distributed.all_reduce(x)
+    require(float(x.sum()) == 1 << 20, "a wrong sum")
+    distributed.destroy_process_group()
+
+
 def check_training_is_the_same():
-    run_program(os.path.join(EXAMPLES, "torch_train.py"))
+    run_program(os.path.join(EXAMPLES, "torch_train.py"), "--steps", "60")
 
 
 def check_cupy():
@@ -158,19 +180,23 @@ def main():
 
     def run(name):
         begin = time.monotonic()
-        done = subprocess.run([sys.executable, __file__, "--check", name],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-        return done, time.monotonic() - begin
+        try:
+            done = subprocess.run([sys.executable, __file__, "--check", name], timeout=SECONDS,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            text, code = done.stdout, done.returncode
+        except subprocess.TimeoutExpired as late:
+            text, code = late.stdout or b"", f"no end after {SECONDS} s"
+        return text.decode(errors="replace").rstrip(), code, time.monotonic() - begin
 
     with concurrent.futures.ThreadPoolExecutor(len(CHECKS)) as threads:
         every = list(threads.map(run, CHECKS))
     failed = 0
-    for name, (done, seconds) in zip(CHECKS, every):
-        word = {0: "ok", 77: "skip"}.get(done.returncode, "FAIL")
+    for name, (text, code, seconds) in zip(CHECKS, every):
+        word = {0: "ok", 77: "skip"}.get(code, "FAIL")
         failed += word == "FAIL"
-        print(f"{word:4} {name}, {seconds:.1f} s")
-        if done.stdout:
-            print("     " + "\n     ".join(done.stdout.decode().rstrip().splitlines()[-60:]))
+        print(f"{word:4} {name}, {seconds:.1f} s{f', exit {code}' if code else ''}")
+        if text:
+            print("     " + "\n     ".join(text.splitlines()[-60:]))
     print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name(0)}")
     sys.exit(1 if failed else 0)
 
