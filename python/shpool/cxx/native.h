@@ -60,6 +60,15 @@ public:
 
     void init(int devices) override { native_->init(devices); }
     bool initialized() override { return native_->initialized(); }
+
+    /* Without caching, PyTorch's own calls cudaMalloc and cudaFree. */
+    void enable(bool caching) override
+    {
+        native_->enable(caching);
+        caching_.store(caching, std::memory_order_relaxed); /* a thread relies on its own call */
+    }
+
+    bool isEnabled() const override { return caching_.load(std::memory_order_relaxed); }
     bool isHistoryEnabled() override { return native_->isHistoryEnabled(); }
 
     std::shared_ptr<void> getIpcDevPtr(std::string handle) override
@@ -271,6 +280,7 @@ private:
     std::mutex          pools_lock_; /* held while filters are called */
     std::vector<Pool>   pools_;
     std::atomic<size_t> pools_open_{0};
+    std::atomic<bool>   caching_{true};
 };
 
 } // namespace shpool_torch

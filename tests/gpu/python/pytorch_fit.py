@@ -1,18 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The largest batch and the longest sequence that train before PyTorch runs out of memory.
 
-    python3 tests/gpu/python/pytorch_fit.py [--gib 24] [--steps 13] [--modes native,expandable,bins]
+    python3 tests/gpu/python/pytorch_fit.py [--gib 24] [--steps 8] [--modes native,expandable,bins]
 
 Three programs, each with a number that a user raises until memory runs out, and each allocator at
 the same limit (torch.cuda.set_per_process_memory_fraction):
   batch     a transformer, sequences of 13 lengths: the largest batch
   sequence  the same, batch 32: the longest sequence; the others are 1/4 to 1 of it
-  images    convolutions, image sizes that change: the largest batch
-A number fits if `steps` steps run; the search doubles it and then halves the interval, to 1 % of
-the number.  Each allocator has one process, which goes on after each torch.OutOfMemoryError.
-Prints a line for each program and allocator, with the most bytes that were allocated at the largest
-number that fits, in per cent of the limit: a perfect allocator would come to 100.  Exit: 0; 77: no
-PyTorch or no GPU.
+  experts   layers of experts: the largest number of tokens
+A number fits if `steps` steps run; the search is to 2 % of the number.  Each allocator has one
+process, which goes on after each torch.OutOfMemoryError.  Prints a line for each program and
+allocator, with the most bytes that were allocated at the largest number that fits, in per cent of
+the limit: a perfect allocator would come to 100.  Exit: 0; 77: no PyTorch or no GPU.
 """
 import argparse
 import gc
@@ -27,16 +26,17 @@ import pytorch_programs  # noqa: E402
 
 def part(i, whole):
     """1/4 to 1 of it, in no order."""
-    return max(1, whole * (i * 7 % 13 + 4) // 16)
+    return max(1, whole * (i * 6 % 13 + 4) // 16)
 
 
 # the number with which the search begins, for each GiB, and a step's function
 PROGRAMS = {
-    "batch": (4, lambda torch, n: pytorch_programs.words_step(
+    "batch": (8, lambda torch, n: pytorch_programs.words_step(
         torch, lambda i: n, lambda i: part(i, 512))),
-    "sequence": (64, lambda torch, n: pytorch_programs.words_step(
+    "sequence": (128, lambda torch, n: pytorch_programs.words_step(
         torch, lambda i: 32, lambda i: part(i, n))),
-    "images": (4, lambda torch, n: pytorch_programs.images_step(torch, lambda i: part(i, n))),
+    "experts": (4000, lambda torch, n: pytorch_programs.experts_step(
+        torch, lambda i: part(i, n))),
 }
 
 
@@ -61,8 +61,8 @@ def fits(torch, program, number, steps):
 def search(torch, program, low, steps):
     """The largest number that fits, its most allocated bytes, and why no larger one does."""
     high, most, why = None, 0, ""
-    while high is None or high - low > max(1, low // 100):
-        number = 2 * low if high is None else (low + high) // 2
+    while high is None or high - low > max(1, low // 50):
+        number = low * 3 // 2 if high is None else (low + high) // 2
         live, text = fits(torch, program, number, steps)
         if live:
             low, most = number, live
@@ -90,7 +90,7 @@ def run_one(args):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--gib", type=float, default=24)
-    parser.add_argument("--steps", type=int, default=13)
+    parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--modes", default="native,expandable,bins")
     parser.add_argument("--programs", default=",".join(PROGRAMS))
     parser.add_argument("--mode", default="")

@@ -122,8 +122,8 @@ def report(native, ours):
         if before[0] != after[0]:
             print(f"{name}: PyTorch {before[0]}, libshpool {after[0]}: {after[1] or before[1]}")
             worse += before[0] == "passed" and after[0] in ("failed", "crashed")
-        elif before[0] == "failed":
-            print(f"{name}: fails with both: {before[1]}")
+        elif before[0] in ("failed", "crashed"):
+            print(f"{name}: {before[0]} with both: {before[1]}")
     for name, results in (("PyTorch", native), ("libshpool", ours)):
         words = [row[0] for row in results.values()]
         longest = sorted(results, key=lambda test: -results[test][2])[:5]

@@ -109,7 +109,7 @@ def caches(torch):
     return step
 
 
-def experts(torch):
+def experts_step(torch, tokens_of):
     """Layers of 8 experts, 2 for each token: the number of tokens changes, and each expert's."""
     nn = torch.nn
 
@@ -132,7 +132,7 @@ def experts(torch):
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
 
     def step(i):
-        x = torch.randn(4096 + 1024 * (i * 5 % 13), 512, device="cuda")
+        x = torch.randn(tokens_of(i), 512, device="cuda")
         train(torch, optimizer, lambda: (model(x) - 1).square().mean())
 
     return step
@@ -217,7 +217,7 @@ PROGRAMS = {
     "varied": lambda torch: words_step(torch, lambda i: 16, lambda i: 128 + 32 * (i * 7 % 13)),
     "images": lambda torch: images_step(torch, lambda i: 8 + 4 * (i * 5 % 7)),
     "caches": caches,
-    "experts": experts,
+    "experts": lambda torch: experts_step(torch, lambda i: 4096 + 1024 * (i * 5 % 13)),
     "detection": detection,
     "tuning": tuning,
 }

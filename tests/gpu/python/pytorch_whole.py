@@ -103,6 +103,7 @@ class Whole(unittest.TestCase):
                            ("allocated_bytes.small_pool.current", 512),
                            ("requested_bytes.all.current", 3 * MIB + 1 + 20),
                            ("active_bytes.all.current", 3 * MIB + 1024),
+                           ("active.all.current", 2),
                            ("allocation.all.current", 2), ("allocation.all.allocated", 2)):
             self.assertEqual(now[name] - before[name], more, name)
         peak = torch.cuda.max_memory_allocated()
@@ -142,6 +143,19 @@ class Whole(unittest.TestCase):
             torch.cuda.caching_allocator_delete(pointer)
         self.assertEqual(torch.cuda.memory_allocated(), before)
 
+    def test_without_caching(self):
+        before = torch.cuda.memory_stats()
+        torch.cuda.caching_allocator_enable(False)
+        try:
+            x = torch.ones(MIB, device="cuda")
+            self.assertEqual(torch.cuda.memory_stats()["allocation.all.allocated"],
+                             before["allocation.all.allocated"])
+        finally:
+            torch.cuda.caching_allocator_enable(True)
+        self.assertEqual(float(x.sum()), MIB)
+        del x
+        self.assertGreaterEqual(memory(1).data_ptr(), 1)
+
     def test_profiler_counts_memory(self):
         with torch.profiler.profile(profile_memory=True) as profile:
             x = memory(8)
@@ -159,6 +173,7 @@ class Whole(unittest.TestCase):
             x = memory(64)
             del x
             x = memory(3)
+            torch.cuda.empty_cache()
             snapshot = torch.cuda.memory._snapshot()
         finally:
             torch.cuda.memory._record_memory_history(enabled=None)
@@ -174,6 +189,8 @@ class Whole(unittest.TestCase):
         for event in (("alloc", 64 * MIB), ("free_requested", 64 * MIB),
                       ("free_completed", 64 * MIB), ("alloc", 3 * MIB)):
             self.assertIn(event, actions)
+        self.assertGreaterEqual(sum(size for action, size in actions if action == "segment_free"),
+                                50 * MIB)
         self.assertEqual(sum(segment["total_size"] for segment in snapshot["segments"]),
                          torch.cuda.memory_reserved())
         for page in (_memory_viz.trace_plot(snapshot), _memory_viz.segment_plot(snapshot)):
