@@ -79,10 +79,7 @@ public:
         const DeviceIndex  device = current_device();
         const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(device);
 
-        if (C10_UNLIKELY(!isEnabled())) {
-            return native_->allocate(bytes); /* with a deleter that calls cudaFree */
-        }
-        if (is_of_pool(device, stream)) {
+        if (!isEnabled() || is_of_pool(device, stream)) {
             return with_own_deleter(
                 from_native(device, [&] { return native_->allocate(bytes); }));
         }

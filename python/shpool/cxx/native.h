@@ -261,10 +261,13 @@ protected:
         });
     }
 
-    /* PyTorch compares deleters to recognise memory of its current allocator. */
+    /* PyTorch compares deleters to recognise memory of its current allocator.  Without caching, the
+     * memory's own deleter calls cudaFree. */
     c10::DataPtr with_own_deleter(c10::DataPtr made)
     {
-        (void)made.compare_exchange_deleter(native_->raw_deleter(), raw_deleter());
+        if (isEnabled()) {
+            (void)made.compare_exchange_deleter(native_->raw_deleter(), raw_deleter());
+        }
         return made;
     }
 

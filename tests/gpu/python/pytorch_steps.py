@@ -170,7 +170,7 @@ def run(workers, program, part):
 def compiled(folder):
     from shpool import _torch
     path = os.path.join(folder, "torch_calls.so")
-    _torch.compile(os.path.join(HERE, "torch_calls.cc"), path)
+    _torch.build(os.path.join(HERE, "torch_calls.cc"), path)
     return path
 
 
