@@ -12,6 +12,8 @@ import subprocess
 import sys
 import time
 
+import pytorch_programs
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 SECONDS = 90  # of a check
 EXAMPLES = os.path.join(HERE, "..", "..", "..", "examples")
@@ -170,13 +172,8 @@ def main():
     if len(sys.argv) == 3 and sys.argv[1] == "--check":
         CHECKS[sys.argv[2]]()
         return
-    try:
-        import torch
-        if not torch.cuda.is_available():
-            raise ImportError("no GPU")
-    except ImportError as reason:
-        print(f"skipped: {reason}")
-        sys.exit(77)
+    pytorch_programs.need_gpu()
+    import torch
 
     def run(name):
         begin = time.monotonic()

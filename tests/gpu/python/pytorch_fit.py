@@ -20,8 +20,7 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import pytorch_programs  # noqa: E402
+import pytorch_programs
 
 
 def part(i, whole):

@@ -22,6 +22,8 @@ import threading
 import time
 import unittest
 
+import pytorch_programs
+
 CLASSES = "TestCuda|TestCudaMallocAsync|TestBlockStateAbsorption|TestMemPool|TestCachingHost.*"
 NAMES = ("memory|alloc|snapshot|graph|stream|oom|pool|leak|pinned|checkpoint|block|segment|deleter|"
          "out_of|cycles|TestBlockState|TestMemPool")
@@ -143,13 +145,7 @@ def main():
     if args.without:
         worker(args.path, args.only, args.skip or "^$", json.loads(args.without))
         return
-    try:
-        import torch
-        if not torch.cuda.is_available():
-            raise ImportError("no GPU")
-    except ImportError as reason:
-        print(f"skipped: {reason}")
-        sys.exit(77)
+    pytorch_programs.need_gpu()
     results = {}, {}
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
         list(threads.map(lambda ours: run(args, ours, results[ours], ALONE), (0, 1)))

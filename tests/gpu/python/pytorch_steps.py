@@ -28,9 +28,9 @@ import sys
 import tempfile
 import time
 
+import pytorch_programs
+
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, HERE)
-import pytorch_programs  # noqa: E402
 
 # steps, and steps in a turn
 PLAN = {"fixed": (200, 10), "varied": (208, 13), "images": (126, 9), "caches": (400, 20),
