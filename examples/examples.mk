@@ -29,11 +29,11 @@ dist_decodeexample_DATA = examples/decode/attend.h examples/decode/decode.cu \
 	examples/decode/product.h examples/decode/seam.h examples/decode/setup.h \
 	examples/decode/tiles.h examples/decode/vector.h
 sparseexampledir = $(examplesdir)/sparse
-dist_sparseexample_DATA = examples/sparse/matrix.h examples/sparse/rows.h \
-	examples/sparse/sparse.cu examples/sparse/versions.h
+dist_sparseexample_DATA = examples/sparse/matrix.h examples/sparse/pool.h \
+	examples/sparse/rows.h examples/sparse/sparse.cu examples/sparse/versions.h
 repeatsexampledir = $(examplesdir)/repeats
 dist_repeatsexample_DATA = examples/repeats/documents.h examples/repeats/grams.h \
-	examples/repeats/repeats.cu examples/repeats/versions.h examples/repeats/words.h
+	examples/repeats/repeats.cu examples/repeats/versions.h
 # Built against the installed library, by make installcheck.
 ownexampledir = $(examplesdir)/own_allocator
 dist_ownexample_DATA = examples/own_allocator/Makefile examples/own_allocator/app.cu \
