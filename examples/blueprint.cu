@@ -27,9 +27,7 @@ static __host__ __device__ float median(float *v, unsigned n)
         const float x = v[i];
         unsigned    j = i;
 
-        for (; (j > 0) && (v[j - 1] > x); j--) {
-            v[j] = v[j - 1];
-        }
+        for (; (j > 0) && (v[j - 1] > x); j--) { v[j] = v[j - 1]; }
         v[j] = x;
     }
     return v[n / 2];
@@ -46,9 +44,7 @@ static __global__ void medians(shpool_pool pool, unsigned n, float *out)
     if (v == NULL) {
         out[thread] = -1.0f; /* exhausted: NULL, never a trap */
     } else {
-        for (unsigned i = 0; i < count; i++) {
-            v[i] = sample(thread, i);
-        }
+        for (unsigned i = 0; i < count; i++) { v[i] = sample(thread, i); }
         out[thread] = median(v, count);
     }
     shpool_free(heap, v);
@@ -88,22 +84,16 @@ int main()
         medians<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, n, out);
         error = cudaMemcpy(got.data(), out, bytes, cudaMemcpyDeviceToHost); /* after the kernel */
     }
-    if (error != cudaSuccess) {
-        return failed("CUDA", cudaGetErrorString(error));
-    }
+    if (error != cudaSuccess) { return failed("CUDA", cudaGetErrorString(error)); }
     for (unsigned thread = 0; thread < got.size(); thread++) { /* compare with the CPU */
         const unsigned count = n + thread % THREADS % 4u;
 
-        for (unsigned i = 0; i < count; i++) {
-            v[i] = sample(thread, i);
-        }
+        for (unsigned i = 0; i < count; i++) { v[i] = sample(thread, i); }
         wrong += got[thread] != median(v.data(), count);
     }
     std::printf("%s: %u bytes of shared memory a block, %u medians, %u wrong\n", pool.name,
                 pool.shared_bytes, BLOCKS * THREADS, wrong);
     (void)cudaFree(out);
-    if (shpool_close(&pool) != SHPOOL_OK) {
-        return failed("close", shpool_last_error());
-    }
+    if (shpool_close(&pool) != SHPOOL_OK) { return failed("close", shpool_last_error()); }
     return (wrong == 0) ? 0 : 1;
 }

@@ -60,9 +60,7 @@ int main(int argc, char **argv)
     want.payload_bytes = 32 * 1024;
     want.flags         = SHPOOL_FLAG_STATS; /* as "stats=1" in the spec */
     machine_need(shpool_plan(spec, &want, &pool), "allocator"); /* needs no device */
-    if (machine_name("runtime") == nullptr) {
-        return 77;
-    }
+    if (machine_name("runtime") == nullptr) { return 77; }
     machine_need(shpool_open(spec, &want, &pool), "pool");
     machine_need(shpool_launch(lists, BLOCKS, THREADS, NULL, &pool, 12), "launch");
     machine_need(shpool_report(&pool, &report), "report"); /* waits for the kernel */

@@ -5,8 +5,8 @@
  *
  *   nvcc -rdc=true spill.cu -o spill $(pkg-config --cflags --libs shpool)
  *
- * by_worst_case: every block has shared memory for the largest block, so few run at the same time.
- * by_pool: every block has shared memory for a typical block; requests that do not fit are served
+ * By worst case: every block has shared memory for the largest block, so few run at the same time.
+ * By pool: every block has shared memory for a typical block; requests that do not fit are served
  * from global memory (spill=arena).  The size of the pool is then no longer a limit.  The program
  * prints the size that the run would have needed.
  */
@@ -18,6 +18,7 @@
 #define FEW     320u
 #define MANY    (20u * FEW)
 #define CHUNK   7u /* records; 64 bytes with the link */
+#define CHUNKS  (MANY / CHUNK + 2u * KEYS)
 
 struct chunk {
     chunk   *next;
@@ -36,22 +37,27 @@ static __host__ __device__ unsigned record_of(unsigned block, unsigned i)
 }
 
 /* A lane for each key: chains the records with its key, then adds them up from the chain. */
-template <typename Get, typename Put>
-static __device__ unsigned group(unsigned block, unsigned key, Get get, Put put)
+template <bool Pool>
+static __global__ void group(shpool_pool pool, unsigned *result)
 {
-    chunk   *first = nullptr;
-    unsigned sum   = 0;
+    extern __shared__ __align__(16) chunk chunks[];
+    __shared__ unsigned taken; /* of them, by worst case */
+    shpool_heap    heap  = Pool ? shpool_init(&pool, chunks) : shpool_heap{};
+    const unsigned key   = threadIdx.x, block = blockIdx.x;
+    chunk         *first = nullptr;
+    unsigned       sum   = 0;
 
-    for (unsigned i = 0; i < records_of(block); i++) {
+    taken = 0;
+    __syncthreads();
+    for (unsigned i = 0; (key < KEYS) && (i < records_of(block)); i++) {
         const unsigned record = record_of(block, i);
 
         if (record >> 27 == key) {
             if ((first == nullptr) || (first->used == CHUNK)) {
-                chunk *fresh = get();
+                chunk *fresh = Pool ? static_cast<chunk *>(shpool_malloc(heap, sizeof(chunk)))
+                                    : &chunks[atomicAdd(&taken, 1u)];
 
-                if (fresh == nullptr) {
-                    return ~0u;
-                }
+                if (fresh == nullptr) { break; } /* the sum will be wrong */
                 fresh->next = first;
                 fresh->used = 0;
                 first       = fresh;
@@ -62,62 +68,24 @@ static __device__ unsigned group(unsigned block, unsigned key, Get get, Put put)
     while (first != nullptr) {
         chunk *next = first->next;
 
-        for (unsigned i = 0; i < first->used; i++) {
-            sum += first->value[i] ^ key;
-        }
-        put(first);
+        for (unsigned i = 0; i < first->used; i++) { sum += first->value[i] ^ key; }
+        if (Pool) { shpool_free(heap, first); }
         first = next;
     }
-    return sum;
-}
-
-static __global__ void by_worst_case(unsigned *result, unsigned most)
-{
-    extern __shared__ __align__(16) chunk chunks[];
-    __shared__ unsigned taken;
-
-    if (threadIdx.x == 0) {
-        taken = 0;
-    }
-    __syncthreads();
-    if (threadIdx.x < KEYS) {
-        result[blockIdx.x * KEYS + threadIdx.x] = group(
-            blockIdx.x, threadIdx.x,
-            [&] {
-                const unsigned n = atomicAdd(&taken, 1u);
-
-                return (n < most) ? &chunks[n] : nullptr;
-            },
-            [](chunk *) {});
-    }
-}
-
-static __global__ void by_pool(shpool_pool pool, unsigned *result)
-{
-    extern __shared__ __align__(16) unsigned char smem[];
-    shpool_heap heap = shpool_init(&pool, smem);
-
-    if (threadIdx.x < KEYS) {
-        result[blockIdx.x * KEYS + threadIdx.x] =
-            group(blockIdx.x, threadIdx.x,
-                  [&] { return static_cast<chunk *>(shpool_malloc(heap, sizeof(chunk))); },
-                  [&](chunk *done) { shpool_free(heap, done); });
-    }
-    shpool_fini(heap);
+    if (key < KEYS) { result[block * KEYS + key] = sum; }
+    if (Pool) { shpool_fini(heap); }
 }
 
 int main()
 {
-    const unsigned        most  = MANY / CHUNK + 2u * KEYS;
-    const unsigned        bytes = most * sizeof(chunk);
+    const unsigned        bytes = CHUNKS * sizeof(chunk);
     std::vector<unsigned> sum(BLOCKS * KEYS);
     shpool_config         want = {};
     shpool_pool           pool = {};
     shpool_report_data    seen = {};
+    int                   failed = 0;
 
-    if (machine_name("spill") == nullptr) {
-        return 77;
-    }
+    if (machine_name("spill") == nullptr) { return 77; }
     for (unsigned block = 0; block < BLOCKS; block++) {
         for (unsigned i = 0; i < records_of(block); i++) {
             const unsigned record = record_of(block, i);
@@ -126,13 +94,12 @@ int main()
         }
     }
     machine_array<unsigned> result(BLOCKS * KEYS);
-    int                     failed = 0;
 
-    if (shpool_allow_shared(by_worst_case, bytes) != SHPOOL_OK) {
-        std::printf("by_worst_case: %s\n", shpool_last_error()); /* the message names the limit */
+    if (shpool_allow_shared(group<false>, bytes) != SHPOOL_OK) {
+        std::printf("by worst case: %s\n", shpool_last_error()); /* it names the limit */
     } else {
         failed = machine_run("by worst case", bytes, result, sum, [&] {
-            by_worst_case<<<BLOCKS, THREADS, bytes>>>(result, most);
+            group<false><<<BLOCKS, THREADS, bytes>>>(pool, result);
         });
     }
     want.block_threads = THREADS;
@@ -142,14 +109,12 @@ int main()
         machine_need(shpool_open(spec, &want, &pool), spec);
         failed |= machine_run((pool.flags & SHPOOL_FLAG_STATS) ? "by pool, stats" : "by pool",
                               pool.shared_bytes, result, sum, [&] {
-            by_pool<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, result);
+            group<true><<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, result);
         });
-        if ((pool.flags & SHPOOL_FLAG_STATS) != 0) {
-            machine_need(shpool_report(&pool, &seen), "report");
-            std::printf("%llu of %llu requests were spilled; the largest block had %u bytes live\n",
-                        seen.spills, seen.mallocs, seen.peak_bytes);
-        }
+        machine_need(shpool_report(&pool, &seen), "report");
         machine_need(shpool_close(&pool), "close");
     }
+    std::printf("%llu of %llu requests were spilled; the largest block had %u bytes live\n",
+                seen.spills, seen.mallocs, seen.peak_bytes);
     return failed;
 }
