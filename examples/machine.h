@@ -151,7 +151,7 @@ static __global__ void __launch_bounds__(1024) machine_kernel(const __grid_const
 /* A kernel whose operator() gets a pool of any allocator, also of one that was joined with the
  * program at run time (doc/LINKING.md). */
 template <class Kernel>
-static __global__ void __launch_bounds__(1024)
+static __global__ void __launch_bounds__(1024, 1)
 machine_pool_kernel(shpool_pool pool, const __grid_constant__ Kernel kernel)
 {
     kernel(pool);
@@ -338,6 +338,25 @@ static void machine_fill(uint32_t turns, uint32_t threads, uint32_t bytes, const
         machine_launch(std::min(turns, machine_blocks<Kernel>(threads, bytes)), threads, bytes,
                        kernel, queue);
     }
+}
+
+/* The shortest time of `rounds` calls of work(), after one that is not counted, in seconds. */
+template <class Prepare, class Work>
+static double machine_best(uint32_t rounds, Prepare prepare, Work work)
+{
+    double best = 1e30;
+
+    for (uint32_t round = 0; round <= rounds; round++) {
+        prepare();
+        machine_wait();
+
+        const double from = machine_seconds();
+
+        work();
+        machine_wait();
+        best = (round > 0) ? std::min(best, machine_seconds() - from) : best;
+    }
+    return best;
 }
 
 /* An array in the machine's memory. */

@@ -18,7 +18,6 @@
 #define FEW     320u
 #define MANY    (20u * FEW)
 #define CHUNK   7u /* records; 64 bytes with the link */
-#define CHUNKS  (MANY / CHUNK + 2u * KEYS)
 
 struct chunk {
     chunk   *next;
@@ -37,27 +36,20 @@ static __host__ __device__ unsigned record_of(unsigned block, unsigned i)
 }
 
 /* A lane for each key: chains the records with its key, then adds them up from the chain. */
-template <bool Pool>
-static __global__ void group(shpool_pool pool, unsigned *result)
+template <typename Get, typename Put>
+static __device__ unsigned group(unsigned block, unsigned key, Get get, Put put)
 {
-    extern __shared__ __align__(16) chunk chunks[];
-    __shared__ unsigned taken; /* of them, by worst case */
-    shpool_heap    heap  = Pool ? shpool_init(&pool, chunks) : shpool_heap{};
-    const unsigned key   = threadIdx.x, block = blockIdx.x;
-    chunk         *first = nullptr;
-    unsigned       sum   = 0;
+    chunk   *first = nullptr;
+    unsigned sum   = 0;
 
-    taken = 0;
-    __syncthreads();
-    for (unsigned i = 0; (key < KEYS) && (i < records_of(block)); i++) {
+    for (unsigned i = 0; i < records_of(block); i++) {
         const unsigned record = record_of(block, i);
 
         if (record >> 27 == key) {
             if ((first == nullptr) || (first->used == CHUNK)) {
-                chunk *fresh = Pool ? static_cast<chunk *>(shpool_malloc(heap, sizeof(chunk)))
-                                    : &chunks[atomicAdd(&taken, 1u)];
+                chunk *fresh = get();
 
-                if (fresh == nullptr) { break; } /* the sum will be wrong */
+                if (fresh == nullptr) { return ~0u; }
                 fresh->next = first;
                 fresh->used = 0;
                 first       = fresh;
@@ -69,16 +61,49 @@ static __global__ void group(shpool_pool pool, unsigned *result)
         chunk *next = first->next;
 
         for (unsigned i = 0; i < first->used; i++) { sum += first->value[i] ^ key; }
-        if (Pool) { shpool_free(heap, first); }
+        put(first);
         first = next;
     }
-    if (key < KEYS) { result[block * KEYS + key] = sum; }
-    if (Pool) { shpool_fini(heap); }
+    return sum;
+}
+
+static __global__ void by_worst_case(unsigned *result, unsigned most)
+{
+    extern __shared__ __align__(16) chunk chunks[];
+    __shared__ unsigned taken;
+
+    if (threadIdx.x == 0) { taken = 0; }
+    __syncthreads();
+    if (threadIdx.x < KEYS) {
+        result[blockIdx.x * KEYS + threadIdx.x] = group(
+            blockIdx.x, threadIdx.x,
+            [&] {
+                const unsigned n = atomicAdd(&taken, 1u);
+
+                return (n < most) ? &chunks[n] : nullptr;
+            },
+            [](chunk *) {});
+    }
+}
+
+static __global__ void by_pool(shpool_pool pool, unsigned *result)
+{
+    extern __shared__ __align__(16) unsigned char smem[];
+    shpool_heap heap = shpool_init(&pool, smem);
+
+    if (threadIdx.x < KEYS) {
+        result[blockIdx.x * KEYS + threadIdx.x] =
+            group(blockIdx.x, threadIdx.x,
+                  [&] { return static_cast<chunk *>(shpool_malloc(heap, sizeof(chunk))); },
+                  [&](chunk *done) { shpool_free(heap, done); });
+    }
+    shpool_fini(heap);
 }
 
 int main()
 {
-    const unsigned        bytes = CHUNKS * sizeof(chunk);
+    const unsigned        most  = MANY / CHUNK + 2u * KEYS;
+    const unsigned        bytes = most * sizeof(chunk);
     std::vector<unsigned> sum(BLOCKS * KEYS);
     shpool_config         want = {};
     shpool_pool           pool = {};
@@ -95,11 +120,11 @@ int main()
     }
     machine_array<unsigned> result(BLOCKS * KEYS);
 
-    if (shpool_allow_shared(group<false>, bytes) != SHPOOL_OK) {
+    if (shpool_allow_shared(by_worst_case, bytes) != SHPOOL_OK) {
         std::printf("by worst case: %s\n", shpool_last_error()); /* it names the limit */
     } else {
         failed = machine_run("by worst case", bytes, result, sum, [&] {
-            group<false><<<BLOCKS, THREADS, bytes>>>(pool, result);
+            by_worst_case<<<BLOCKS, THREADS, bytes>>>(result, most);
         });
     }
     want.block_threads = THREADS;
@@ -109,7 +134,7 @@ int main()
         machine_need(shpool_open(spec, &want, &pool), spec);
         failed |= machine_run((pool.flags & SHPOOL_FLAG_STATS) ? "by pool, stats" : "by pool",
                               pool.shared_bytes, result, sum, [&] {
-            group<true><<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, result);
+            by_pool<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, result);
         });
         machine_need(shpool_report(&pool, &seen), "report");
         machine_need(shpool_close(&pool), "close");

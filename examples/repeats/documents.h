@@ -83,7 +83,7 @@ static inline void make_document(word_source &source, uint32_t words, std::strin
 }
 
 /* Lengths as on web pages: their logarithms have a normal distribution, half of the documents have
- * up to `middle` words, one in six has more than three times as many; the first has `first`. */
+ * up to `middle` words, and a sixth more than three times as many; the first has `first`. */
 static inline std::string make_text(size_t bytes, uint32_t vocabulary, double middle,
                                     uint32_t first)
 {
@@ -150,7 +150,6 @@ static inline documents split(const std::string &text, uint32_t most)
     }
     const auto class_of = [](const listed &d) {
         uint32_t which = 0;
-
         while (document_bytes(d.words) > class_bytes(which)) { which++; }
         return which;
     };

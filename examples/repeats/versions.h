@@ -16,6 +16,7 @@
 struct part {
     uint32_t from, to;
     uint32_t counter; /* index in collection.next */
+    uint32_t bytes;   /* for each document: of a static array, or at least */
 };
 
 /* ---- the pool ---- */
@@ -73,13 +74,6 @@ struct team {
     }
 };
 
-/* A stage's documents.  If the pool has enough memory for all teams, `least` bytes are enough for
- * each of these documents, so that a team allocates once.  Otherwise `least` is 0. */
-struct stage_part {
-    part     all;
-    uint32_t least;
-};
-
 /* An allocation of a warp, which it keeps for its next documents.
  *
  * A warp that waits for memory holds none, and a team that holds some is complete and finishes its
@@ -109,7 +103,7 @@ struct kept_memory {
 
 struct grams_in_pool {
     collection c;
-    stage_part stages[STAGES];
+    part       stages[STAGES];
 
     MACHINE_METHOD void operator()(const shpool_pool &pool) const
     {
@@ -123,7 +117,7 @@ struct grams_in_pool {
         simt_barrier();
         SIMT_ROLLED
         for (uint32_t stage = 0; stage < STAGES; stage++) {
-            if (stages[stage].all.from < stages[stage].all.to) {
+            if (stages[stage].from < stages[stage].to) {
                 do_stage(kept, stages[stage], team(boards, stage));
             }
         }
@@ -131,18 +125,17 @@ struct grams_in_pool {
     }
 
     /* The team's first warp takes documents, and requests memory for them. */
-    MACHINE_METHOD void do_stage(kept_memory &kept, const stage_part &own, const team &group) const
+    MACHINE_METHOD void do_stage(kept_memory &kept, const part &all, const team &group) const
     {
-        uint32_t *const next  = &c.next[own.all.counter];
+        uint32_t *const next  = &c.next[all.counter];
         const bool      leads = group.warp() == 0;
         uint32_t        at;
 
         /* share() is a sync(): the document before is done */
-        while ((at = own.all.from + group.share(leads ? whole_warp{}.take(next) : 0u, TURN)) <
-               own.all.to) {
+        while ((at = all.from + group.share(leads ? whole_warp{}.take(next) : 0u, TURN)) < all.to) {
             const listed    d    = c.order[at];
             const uint32_t  need = document_bytes(d.words);
-            const uint32_t  want = (need > own.least) ? need : own.least;
+            const uint32_t  want = (need > all.bytes) ? need : all.bytes;
             const simt_addr base = group.share(leads ? kept.fit(want) : 0u, MEMORY);
 
             if (base != 0) { count_repeats(c, d, shared_words{ base }, group); }
@@ -157,13 +150,12 @@ template <class Group>
 struct grams_by {
     collection c;
     part       all;
-    uint32_t   each; /* bytes of an array */
 
     MACHINE_METHOD void operator()() const
     {
         const Group        group;
         const simt_addr    word   = simt_dynamic_base();
-        const shared_words memory = { word + TURN_BYTES + group.number() * each };
+        const shared_words memory = { word + TURN_BYTES + group.number() * all.bytes };
         uint32_t           at;
 
         while ((at = all.from + group.take(&c.next[all.counter], word)) < all.to) {

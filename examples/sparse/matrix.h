@@ -10,8 +10,7 @@
 
 struct matrix {
     uint32_t              rows;
-    std::vector<uint32_t> begin; /* rows + 1 */
-    std::vector<uint32_t> column;
+    std::vector<uint32_t> begin /* rows + 1 */, column;
     std::vector<float>    value;
 };
 
@@ -48,10 +47,8 @@ static inline matrix generate(uint32_t which, uint32_t rows)
         }
         std::sort(row.begin(), row.end());
         row.erase(std::unique(row.begin(), row.end()), row.end());
-        for (uint32_t column : row) {
-            m.column.push_back(column);
-            m.value.push_back((float)(1u + mix(r ^ mix(column)) % 4u));
-        }
+        m.column.insert(m.column.end(), row.begin(), row.end());
+        for (uint32_t column : row) { m.value.push_back((float)(1u + mix(r ^ mix(column)) % 4u)); }
         m.begin.push_back((uint32_t)m.column.size());
     }
     return m;

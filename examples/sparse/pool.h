@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kernel with a pool, which all warps of the block share: each row allocates the table that it
- * needs.
- *
- * Teams grow with the memory they hold: a row with a long table is put on a board of the block.
- * Every warp that would otherwise take a new row, or wait, processes a chunk of it first.  So the
- * block's warps finish the rows that hold most memory first.
+ * The kernel with a pool of the block: each row allocates the table that it needs.  Teams grow with
+ * the memory they hold: a row with a long table is put on a board of the block.  Every warp that
+ * would otherwise take a new row, or wait, processes a chunk of it first.  So the block's warps
+ * finish the rows that hold most memory first.
  *
  * A row on the board has a slot.  LEFT counts the chunks of its current step that are not taken
  * yet.  A warp that takes one may use the slot's other fields until it adds 1 to DONE, because the
@@ -31,14 +29,21 @@ struct team_board {
     {
         return base + 4u * (slot * SLOT_WORDS + word);
     }
+    MACHINE_METHOD void add(uint32_t slot, slot_word word, uint32_t count, simt_order order) const
+    {
+        if (simt_lane() == 0) { (void)simt_atomic_add(at(slot, word), count, order); }
+    }
+    MACHINE_METHOD bool is(uint32_t slot, slot_word word, uint32_t count, simt_order order) const
+    {
+        return simt_all(SIMT_ALL_LANES, simt_atomic_load(at(slot, word), order) == count);
+    }
 
     MACHINE_METHOD void init() const /* called by the whole block */
     {
-        for (uint32_t i = simt_thread_rank(); i < SLOTS * SLOT_WORDS; i += simt_block_threads()) {
-            simt_store32(base + 4u * i, 0);
-        }
-        if (simt_thread_rank() == 0) {
-            simt_store32(at(SLOTS, LEFT), simt_block_threads() / SIMT_WARP);
+        const uint32_t threads = simt_block_threads(), words = SLOTS * SLOT_WORDS;
+
+        for (uint32_t i = simt_thread_rank(); i <= words; i += threads) {
+            simt_store32(base + 4u * i, (i == words) ? threads / SIMT_WARP : 0u);
         }
         simt_barrier();
     }
@@ -56,14 +61,6 @@ struct team_board {
             simt_atomic_store(at(slot, LEFT), chunks, SIMT_RELEASE);
         }
         simt_warp_sync(SIMT_ALL_LANES); /* before the other lanes read DONE */
-    }
-
-    /* All chunks of the caller's own step are done. */
-    MACHINE_METHOD bool is_done(uint32_t chunks) const
-    {
-        /* acquire: all writes of the helpers; in all lanes, which continue together */
-        return simt_all(SIMT_ALL_LANES,
-                        simt_atomic_load(at(simt_warp(), DONE), SIMT_ACQUIRE) == chunks);
     }
 
     /* Take a chunk, from the caller's own slot if it has any left; false: there are none. */
@@ -85,28 +82,6 @@ struct team_board {
         simt_warp_sync(SIMT_ALL_LANES); /* orders all lanes after the first one's acquire */
         return (int32_t)left > 0;
     }
-    MACHINE_METHOD row_job<shared_words> job_of(uint32_t slot) const
-    {
-        const simt_u128 job = simt_load128(at(slot, JOB));
-
-        return { { job.x }, job.y, job.z, job.w };
-    }
-    MACHINE_METHOD void finish(uint32_t slot) const
-    {
-        simt_warp_sync(SIMT_ALL_LANES); /* all lanes have finished */
-        if (simt_lane() == 0) {         /* release: the acquire in is_done() */
-            (void)simt_atomic_add(at(slot, DONE), 1u, SIMT_RELEASE);
-        }
-    }
-
-    MACHINE_METHOD void leave() const /* after a warp's last row */
-    {
-        if (simt_lane() == 0) { (void)simt_atomic_add(at(SLOTS, LEFT), ~0u, SIMT_RELAXED); }
-    }
-    MACHINE_METHOD bool is_empty() const /* all warps have left */
-    {
-        return simt_all(SIMT_ALL_LANES, simt_atomic_load(at(SLOTS, LEFT), SIMT_RELAXED) == 0);
-    }
 };
 
 /* A warp: it makes a row, or needs memory for one.
@@ -118,7 +93,7 @@ struct pool_warp {
     const product        &p;
     const team_board      board;
     shpool_heap           heap;
-    row_job<shared_words> job    = {}; /* its step is STEPS: no memory is held */
+    row_job<shared_words> job    = {}; /* its step is NO_STEP: no memory is held */
     uint32_t              chunks = 0;  /* of the step */
     uint32_t              chunk  = 0;  /* the next one, of a row that the warp makes alone */
     uint32_t              bytes  = 0;  /* of the table; 0: no row */
@@ -128,9 +103,9 @@ struct pool_warp {
     {
         bool left = false;
 
-        for (job.step = STEPS; !left || !board.is_empty();) {
+        for (job.step = NO_STEP; !left || !board.is(SLOTS, LEFT, 0, SIMT_RELAXED);) {
             if (work()) { continue; }
-            if (job.step != STEPS) {
+            if (job.step != NO_STEP) {
                 go_on();
             } else if (!left && find_row()) {
                 /* one attempt: while the warp waited in the pool's queue, it could not help other
@@ -138,9 +113,9 @@ struct pool_warp {
                 void *memory = shpool_malloc_wait_warp(heap, bytes, 1u);
 
                 job.table = { simt_to_shared(memory) };
-                if (memory != nullptr) { open(INIT); } else { simt_pause(100); }
+                (memory != nullptr) ? open(INIT) : simt_pause(100);
             } else {
-                if (!left) { board.leave(); }
+                if (!left) { board.add(SLOTS, LEFT, ~0u, SIMT_RELAXED); }
                 left = true;
                 simt_pause(100);
             }
@@ -150,15 +125,19 @@ struct pool_warp {
     /* Process one chunk: of the row that the warp makes alone, or of any row on the board. */
     MACHINE_METHOD bool work()
     {
-        const bool            alone = (job.step != STEPS) && (bytes <= TEAM_BYTES);
+        const bool            alone = (job.step != NO_STEP) && (bytes <= TEAM_BYTES);
         row_job<shared_words> next  = job;
         uint32_t              at    = chunk++;
         uint32_t              slot  = 0;
 
         if (alone ? at >= chunks : !board.take(&slot, &at)) { return false; }
-        if (!alone) { next = board.job_of(slot); }
+        if (!alone) {
+            const simt_u128 word = simt_load128(board.at(slot, JOB));
+            next                 = { { word.x }, word.y, word.z, word.w };
+        }
         do_chunk<Pass>(p, next, at);
-        if (alone) { simt_warp_sync(SIMT_ALL_LANES); } else { board.finish(slot); }
+        simt_warp_sync(SIMT_ALL_LANES); /* all lanes have finished */
+        if (!alone) { board.add(slot, DONE, 1u, SIMT_RELEASE); } /* go_on() acquires */
         return true;
     }
 
@@ -173,13 +152,15 @@ struct pool_warp {
     /* Begin the next step if all chunks are done; after the last step, free the memory. */
     MACHINE_METHOD void go_on()
     {
-        if ((bytes > TEAM_BYTES) && !board.is_done(chunks)) {
+        /* acquire: all writes of the helpers; in all lanes, which continue together */
+        if ((bytes > TEAM_BYTES) && !board.is(simt_warp(), DONE, chunks, SIMT_ACQUIRE)) {
             simt_pause(100);
-        } else if (job.step + 1u != STEPS) {
+        } else if (job.step + 1u != STEPS(Pass)) {
             open(job.step + 1u);
         } else {
+            if ((Pass == COUNT) && (simt_lane() == 0)) { p.begin[job.row] = job.length(); }
             shpool_free_warp(heap, simt_from_shared(job.table.base));
-            job.step = STEPS;
+            job.step = NO_STEP;
             bytes    = 0;
         }
     }

@@ -3,11 +3,11 @@
  * C = A * A for a sparse matrix, row by row (Gustavson's algorithm).  Each row is accumulated in a
  * hash table, which is as large as that row needs.
  *
- * There are two passes, as in most GPU libraries: COUNT finds the length of each row of C with
- * tables of columns only; after C has been allocated, FILL accumulates the values.  A row has three
- * steps in each pass: clear the table, insert the products, write the row.  Each step is divided
- * into chunks, and any warp can process any chunk, so one warp, a block or a team can make a row
- * (make_row(), pool.h).  The tables use linear probing and have 1.5 times as many entries as keys.
+ * COUNT finds the length of each row of C with tables of columns only; after C has been allocated,
+ * FILL accumulates the values.  A row has up to three steps: clear the table, insert the products,
+ * write the row.  A step is divided into chunks, and any warp can process any chunk, so
+ * one warp, a block or a team can make a row (make_row(), pool.h).  The tables use linear probing
+ * and have 1.5 times as many entries as keys.
  */
 #ifndef SHPOOL_EXAMPLES_SPARSE_ROWS_H
 #define SHPOOL_EXAMPLES_SPARSE_ROWS_H
@@ -15,7 +15,8 @@
 #include "../group.h"
 
 enum pass { COUNT, FILL, PASSES };
-enum step { INIT, INSERT, WRITE, STEPS }; /* of a row in a pass */
+enum step { INIT, INSERT, WRITE, NO_STEP }; /* of a row in a pass */
+#define STEPS(pass) ((pass) == COUNT ? WRITE : NO_STEP)
 
 #define BINS   10u  /* of tables in shared memory: bin b has those of up to 256 << b bytes */
 #define LARGE  BINS /* the bin of longer ones, which are in global memory */
@@ -52,6 +53,8 @@ template <class Words>
 struct row_job {
     Words    table;
     uint32_t row, entries /* of the table */, step;
+
+    MACHINE_METHOD uint32_t length() const { return table.get(entries); } /* COUNT has found it */
 };
 
 /* Entries of a row's table; 0: the row has no products.  begin[] has prefix sums in FILL. */
@@ -114,61 +117,45 @@ SIMT_FN uint32_t find_entry(const product &p, uint32_t first, uint32_t last, uin
     return first;
 }
 
-/* Up to 32 entries of A's row, one a lane, whose columns' rows are multiplied next. */
-struct window {
-    uint32_t start, next, limit; /* products of the row up to its start and end, the window's end */
-    uint32_t from;               /* start of its column's row, minus `start` */
-    float    factor;
-};
-
-/* The window of A's entries from `first` on; `last` ends the row, which has `products` products.
- * Lanes without products come after those that have some. */
-template <pass Pass>
-SIMT_FN window open_window(const product &p, uint32_t first, uint32_t last, uint32_t products)
-{
-    const auto before = [&](uint32_t i) { return (i < last) ? p.before[i] : products; };
-    uint32_t   i      = first + simt_lane();
-    window     w      = { before(i), before(i + 1u), before(first + SIMT_WARP), 0, 0 };
-    uint32_t   some   = simt_ballot(SIMT_ALL_LANES, w.next != w.start);
-
-    if ((some & (some + 1u)) != 0) {
-        for (uint32_t lane = simt_lane(); lane != 0; lane--) { some &= some - 1u; }
-        i       = (some != 0) ? first + simt_ffs(some) - 1u : last;
-        w.start = before(i);
-        w.next  = before(i + 1u);
-    }
-    if (i < last) {
-        w.from   = p.a_begin[p.a_column[i]] - w.start;
-        w.factor = (Pass == FILL) ? p.a_value[i] : 0.0f;
-    }
-    return w;
-}
-
-/* Insert products from..to-1 of a row into the table, 32 at a time.  Each lane gets one product,
- * regardless of the lengths of the rows that are multiplied: each row that begins among the 32 sets
- * a bit, and a lane counts the bits up to its own. */
+/* Insert products from..to-1 of a row into the table, 32 at a time.  Each lane has an entry of A's
+ * row, and gets one product, regardless of the lengths of the rows that are multiplied: each row
+ * that begins among the 32 products sets a bit, and a lane counts the bits up to its own. */
 template <pass Pass, class Words>
 SIMT_FN void insert_chunk(const product &p, const row_job<Words> &job, uint32_t from, uint32_t to)
 {
     const uint32_t last  = p.a_begin[job.row + 1u];
     uint32_t       first = p.a_begin[job.row];
     uint32_t       fresh = 0, at; /* columns */
+    const uint32_t all   = p.products[job.row];
+    const auto     before = [&](uint32_t i) { return (i < last) ? p.before[i] : all; };
 
     first = (from != 0) ? find_entry(p, first, last, from) : first;
     for (; from < to; first += SIMT_WARP) {
-        const window   w     = open_window<Pass>(p, first, last, p.products[job.row]);
-        const bool     some  = w.next != w.start;
-        const uint32_t limit = (to < w.limit) ? to : w.limit;
-        uint32_t       begun = simt_popc(simt_ballot(SIMT_ALL_LANES, some && (w.start < from)));
+        uint32_t       entry = first + simt_lane();
+        uint32_t       start = before(entry), next = before(entry + 1u);
+        uint32_t       some  = simt_ballot(SIMT_ALL_LANES, next != start);
+        uint32_t       limit = before(first + SIMT_WARP);
 
+        if ((some & (some + 1u)) != 0) { /* lanes without products come after those with some */
+            for (uint32_t lane = simt_lane(); lane != 0; lane--) { some &= some - 1u; }
+            entry = (some != 0) ? first + simt_ffs(some) - 1u : last;
+            start = before(entry);
+            next  = before(entry + 1u);
+        }
+        const bool     has   = next != start;
+        const uint32_t moved = has ? p.a_begin[p.a_column[entry]] - start : 0u;
+        const float    value = (has && (Pass == FILL)) ? p.a_value[entry] : 0.0f;
+        uint32_t       begun = simt_popc(simt_ballot(SIMT_ALL_LANES, has && (start < from)));
+
+        limit = (to < limit) ? to : limit;
         for (; from < limit; from += SIMT_WARP) {
-            const uint32_t place = w.start - from; /* wraps for those that began before */
-            const uint32_t marks = machine_or((some && (place < SIMT_WARP)) ? 1u << place : 0u);
+            const uint32_t place = start - from; /* wraps for those that began before */
+            const uint32_t marks = machine_or((has && (place < SIMT_WARP)) ? 1u << place : 0u);
             const uint32_t nth   = begun + simt_popc(marks & simt_mask(0, simt_lane() + 1u)) - 1u;
             const uint32_t i     = from + simt_lane();
-            const uint32_t j     = simt_shfl(SIMT_ALL_LANES, w.from, nth) + i;
+            const uint32_t j     = simt_shfl(SIMT_ALL_LANES, moved, nth) + i;
             const float    factor = machine_float(
-                (Pass == FILL) ? simt_shfl(SIMT_ALL_LANES, machine_bits(w.factor), nth) : 0u);
+                (Pass == FILL) ? simt_shfl(SIMT_ALL_LANES, machine_bits(value), nth) : 0u);
 
             begun += simt_popc(marks);
             if (i < limit) {
@@ -193,9 +180,8 @@ SIMT_FN void write_chunk(const product &p, const row_job<Words> &job, uint32_t f
 
     SIMT_UNROLLED
     for (uint32_t k = 0; k < CHUNK / SIMT_WARP; k++) {
-        const uint32_t i = first + k * SIMT_WARP;
-
-        column[k] = (i < job.entries) ? job.table.get(i) : VACANT;
+        column[k] = (first + k * SIMT_WARP < job.entries) ? job.table.get(first + k * SIMT_WARP)
+                                                          : VACANT;
         count += simt_popc(simt_ballot(SIMT_ALL_LANES, column[k] != VACANT));
     }
     if (simt_lane() == 0) {
@@ -221,8 +207,7 @@ SIMT_FN uint32_t chunks_of(const product &p, const row_job<Words> &job)
 {
     const uint32_t units = (job.step == INIT)     ? table_words(Pass, job.entries) / 4u
                            : (job.step == INSERT) ? p.products[job.row]
-                           : (Pass == FILL)       ? job.entries
-                                                  : 1u;
+                                                  : job.entries;
 
     return (units + CHUNK - 1u) / CHUNK;
 }
@@ -234,10 +219,10 @@ SIMT_FN void do_chunk(const product &p, const row_job<Words> &job, uint32_t chun
     const uint32_t first = chunk * CHUNK;
 
     if (job.step == INIT) {
-        const uint32_t words = table_words(Pass, job.entries);
-        const uint32_t last  = (words / 4u - first < CHUNK) ? words : 4u * (first + CHUNK);
+        const uint32_t words = table_words(Pass, job.entries), last = 4u * (first + CHUNK);
+        const uint32_t end   = (words < last) ? words : last;
 
-        for (uint32_t i = 4u * (first + simt_lane()); i < last; i += 4u * SIMT_WARP) {
+        for (uint32_t i = 4u * (first + simt_lane()); i < end; i += 4u * SIMT_WARP) {
             job.table.set4(i, (i < job.entries) ? VACANT : 0u);
         }
     } else if (job.step == INSERT) {
@@ -246,8 +231,6 @@ SIMT_FN void do_chunk(const product &p, const row_job<Words> &job, uint32_t chun
         insert_chunk<Pass>(p, job, first, first + ((rest < CHUNK) ? rest : CHUNK));
     } else if (Pass == FILL) {
         write_chunk(p, job, first + simt_lane());
-    } else if (simt_lane() == 0) {
-        p.begin[job.row] = job.table.get(table_count(COUNT, job.entries));
     }
 }
 
@@ -257,14 +240,16 @@ SIMT_FN void make_row(const product &p, Words table, uint32_t row, Group group)
 {
     row_job<Words> job = { table, row, row_entries(p, Pass, row), INIT };
 
-    for (; job.step != STEPS; job.step++) {
+    for (; job.step != STEPS(Pass); job.step++) {
         const uint32_t chunks = chunks_of<Pass>(p, job);
 
         for (uint32_t chunk = group.warp(); chunk < chunks; chunk += group.warps()) {
             do_chunk<Pass>(p, job, chunk);
         }
-        group.sync(); /* after the last one, the table may be freed */
+        group.sync();
     }
+    if ((Pass == COUNT) && (group.rank() == 0)) { p.begin[row] = job.length(); }
+    group.sync(); /* the table may be freed */
 }
 
 #endif /* SHPOOL_EXAMPLES_SPARSE_ROWS_H */

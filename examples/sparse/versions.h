@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The kernels that prepare a pass, and those that make rows without a pool: in static arrays, all
- * rows of a launch in arrays of one size, or in global memory. */
+/* The kernels that prepare a pass, and those that make rows in static arrays or global memory. */
 #ifndef SHPOOL_EXAMPLES_SPARSE_VERSIONS_H
 #define SHPOOL_EXAMPLES_SPARSE_VERSIONS_H
 
@@ -63,14 +62,14 @@ struct list_rows {
     }
 };
 
-/* Where a block's tables are, of `bytes` each; in shared memory, after the word of its turns. */
+/* Where a group's table of `bytes` is: in shared memory, after the word of the block's turns. */
 struct in_shared {
     MACHINE_METHOD shared_words table(uint32_t bytes, uint32_t number) const
     {
         return { simt_dynamic_base() + TURN_BYTES + number * bytes };
     }
 };
-struct in_global { /* one for each block */
+struct in_global {
     uint32_t *tables;
 
     MACHINE_METHOD global_words table(uint32_t bytes, uint32_t) const
@@ -79,19 +78,19 @@ struct in_global { /* one for each block */
     }
 };
 
-/* The rows of a bin, by groups that take up to TURN at a time. */
+/* The rows of a bin, by groups that take a turn of TURN at a time, or of one in global memory. */
 template <pass Pass, class Group, class Place>
 struct rows_by {
-    product         p;
-    Place           place;
-    uint32_t        bin, bytes, turn;
-    const uint32_t *list;
-    uint32_t        count;
+    product  p;
+    Place    place;
+    uint32_t bin, bytes, count;
 
     MACHINE_METHOD void operator()() const
     {
-        const Group group;
-        uint32_t    first;
+        const uint32_t *const list = p.bins + (size_t)bin * p.rows;
+        const uint32_t        turn = (bin == LARGE) ? 1u : TURN;
+        const Group           group;
+        uint32_t              first;
 
         while ((first = turn * group.take(&p.sum->next[bin], simt_dynamic_base())) < count) {
             for (uint32_t i = first; (i < first + turn) && (i < count); i++) {
