@@ -226,7 +226,7 @@ case " $flags " in
     try "the README's example, inline" $NVCC -DSHPOOL_INLINE=${allocators%% *} -o "$tmp/readme" \
         "$tmp/readme.cu" $flags
     try "without -rdc=true there is an error" without_rdc
-    for one in blueprint cluster groups loadstore pipeline runtime scratch spill stages wait \
+    for one in cluster groups loadstore pipeline runtime scratch spill stages wait \
         linked; do
         [ $one != pipeline ] || needs "example $one" warp_best_fit || continue
         # shellcheck disable=SC2086
@@ -280,7 +280,7 @@ cmake_project() { # FOLDER BUILD-FOLDER
     try "its tests" "$CMAKE" --build "$2" --target test
 }
 if command -v "${CMAKE:=cmake}" >/dev/null 2>&1; then
-    cp -R "$src/../examples/cmake" "$src/../examples/blueprint.cu" "$tmp/examples"
+    cp -R "$src/../examples/cmake" "$src/../examples/runtime.cu" "$tmp/examples"
     chmod -R u+w "$tmp/examples"
     cmake_project "$tmp/examples/cmake" "$tmp/cmake"
     cmake_project "$src/build/cmake" "$tmp/consumers"
