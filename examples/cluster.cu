@@ -31,10 +31,10 @@ static __global__ void divide_rows(shpool_pool pool, const int *first, const uns
     unsigned    mine  = 0;
 
     for (int c = threadIdx.x; c < MOST; c += THREADS) {
-        chunk[c] = (c * CHUNK < count)
-                       ? static_cast<unsigned *>(shpool_malloc(heap, CHUNK * sizeof(unsigned)))
-                       : nullptr;
-        if (chunk[c] != nullptr) {
+        void *own = (c * CHUNK < count) ? shpool_malloc(heap, CHUNK * sizeof(unsigned)) : nullptr;
+
+        chunk[c] = static_cast<unsigned *>(own);
+        if (own != nullptr) {
             atomicAdd(on_chip, static_cast<unsigned long long>(min(count - c * CHUNK, CHUNK)));
         }
     }

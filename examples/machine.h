@@ -85,13 +85,6 @@ SIMT_FN void machine_part_barrier(simt_addr, uint32_t number, uint32_t threads)
 }
 #endif
 
-/* In kernels: reductions over a whole warp; all lanes get the result. */
-#if !defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 800)
-SIMT_FN uint32_t machine_or(uint32_t bits) { return __reduce_or_sync(SIMT_ALL_LANES, bits); }
-SIMT_FN uint32_t machine_sum(uint32_t value) { return __reduce_add_sync(SIMT_ALL_LANES, value); }
-#define MACHINE_REDUCES 1
-#endif
-
 static inline void machine_cuda(cudaError_t error, const char *what)
 {
     if (error != cudaSuccess) { machine_fail(what, cudaGetErrorString(error)); }
@@ -312,17 +305,21 @@ static void machine_launch_pool(const shpool_pool &pool, uint32_t turns, uint32_
 
 #define machine_read machine_copy
 
-#if !defined(MACHINE_REDUCES)
+/* In kernels: reductions over a whole warp; all lanes get the result. */
+#if defined(__CUDACC__) && (!defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 800))
+SIMT_FN uint32_t machine_or(uint32_t bits) { return __reduce_or_sync(SIMT_ALL_LANES, bits); }
+SIMT_FN uint32_t machine_sum(uint32_t value) { return __reduce_add_sync(SIMT_ALL_LANES, value); }
+#else
 SIMT_FN uint32_t machine_or(uint32_t bits)
 {
-    for (uint32_t lane = SIMT_WARP / 2u; lane != 0; lane /= 2u) {
+    for (uint32_t lane = 16; lane != 0; lane /= 2u) {
         bits |= simt_shfl_xor(SIMT_ALL_LANES, bits, lane);
     }
     return bits;
 }
 SIMT_FN uint32_t machine_sum(uint32_t value)
 {
-    for (uint32_t lane = SIMT_WARP / 2u; lane != 0; lane /= 2u) {
+    for (uint32_t lane = 16; lane != 0; lane /= 2u) {
         value += simt_shfl_xor(SIMT_ALL_LANES, value, lane);
     }
     return value;
@@ -419,20 +416,21 @@ template <class T, class Launch>
 static int machine_run(const char *name, uint32_t bytes, machine_array<T> &device,
                        const std::vector<T> &right, Launch launch, double moved = 0)
 {
-    cudaEvent_t event[2] = {};
-    float       ms       = 0;
-    char        text[100], speed[30] = "";
+    static cudaEvent_t event[2];
+    float              ms = 0;
+    char               text[100], speed[30] = "";
 
+    for (cudaEvent_t &each : event) {
+        if (each == nullptr) { machine_cuda(cudaEventCreate(&each), "cudaEventCreate"); }
+    }
     device.zero();
     launch();
-    for (cudaEvent_t &each : event) { machine_cuda(cudaEventCreate(&each), "cudaEventCreate"); }
-    machine_cuda(cudaEventRecord(event[0]), "cudaEventRecord");
+    (void)cudaEventRecord(event[0]);
     launch();
     machine_cuda(cudaGetLastError(), "launch");
-    machine_cuda(cudaEventRecord(event[1]), "cudaEventRecord");
+    (void)cudaEventRecord(event[1]);
     machine_wait();
     machine_cuda(cudaEventElapsedTime(&ms, event[0], event[1]), "cudaEventElapsedTime");
-    for (cudaEvent_t each : event) { (void)cudaEventDestroy(each); }
     if (moved != 0) { std::snprintf(speed, sizeof(speed), ", %.0f GB/s", moved / ms * 1e-6); }
     std::snprintf(text, sizeof(text), "%-14s %6u bytes a block: %.3f ms%s", name, bytes, ms, speed);
     return machine_check(text, device, right);
