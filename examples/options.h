@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* The larger examples' command lines: numbers by name, and one file. */
+/* The larger examples' command lines: numbers by name, and one file if the usage has FILE. */
 #ifndef SHPOOL_EXAMPLES_OPTIONS_H
 #define SHPOOL_EXAMPLES_OPTIONS_H
 
@@ -51,8 +51,9 @@ static inline const char *read_options(int argc, char **argv, const char *usage,
         }
         if (option != options.end()) {
             option->read(argv[++i]); /* argv ends with NULL */
-        } else if ((name.rfind("-", 0) == 0) || (file != nullptr)) {
-            machine_fail(name, "is not an option, or a second file; --help lists the options");
+        } else if ((name.rfind("-", 0) == 0) || (file != nullptr) ||
+                   (std::strstr(usage, "FILE") == nullptr)) {
+            machine_fail(name, "is not expected; --help lists the options");
         } else {
             file = argv[i];
         }

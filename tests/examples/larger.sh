@@ -29,6 +29,7 @@ long_rows() { # those that are made by teams otherwise
     multiplies --most 4096 && grep -q '^pool .* [1-9][0-9]* rows in global memory' "$work/product"
 }
 check "long rows in global memory" long_rows
+expect 1 '^FILE: is not expected; --help lists the options$' "$sparse" FILE
 
 # What an image contains is linked again when its kernels are joined with an allocator at run time.
 # CUB's sort, which brings the device runtime, takes more than 10 seconds.  (libshpool, too, has the
