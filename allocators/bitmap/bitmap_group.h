@@ -3,6 +3,7 @@
  * smaller group the first lane makes the request.
  *
  * Look      One step that serves most requests (bitmap_first.h).
+ * Follow    Instead of a look, a run of more than 32 pairs is claimed where the last one ended.
  * Search    Each lane reads one pair of words, 22 granules; neighbouring lanes read neighbouring
  *           pairs.  Two votes and a shuffle give each lane the length of the free run that reaches
  *           into its pair from below.  This finds the exact first fit.
@@ -147,10 +148,33 @@ SIMT_FN simt_addr shpool_bitmap_pair_at(shpool_view view, uint32_t p)
     return shpool_bitmap_word_at(view, 2u * ((p < pairs) ? p : 0u));
 }
 
-/* Called by all lanes, which have marked granules first..end-1 in every 32nd pair below `mine`: the
- * marks are an allocation if `keep`, and are undone if not. */
-SIMT_FN void shpool_bitmap_settle(shpool_view view, uint32_t first, uint32_t end, uint32_t mine,
-                                  uint32_t keep)
+/* Rounds in which the lanes' pairs contain a run of `need` granules, wherever it begins. */
+SIMT_FN uint32_t shpool_bitmap_rounds(uint32_t need)
+{
+    return (need + 2u * (SHPOOL_BITMAP_PAIR - 1u)) / SHPOOL_BITMAP_LOOK + 1u;
+}
+
+/* Called by all lanes, which have marked granules first..end-1: if `keep`, these are an allocation
+ * now, else nothing changes. */
+SIMT_FN void shpool_bitmap_settle(shpool_view view, uint32_t first, uint32_t end, uint32_t keep)
+{
+    uint32_t p    = simt_pin(first) / SHPOOL_BITMAP_PAIR + simt_lane();
+    uint32_t left = shpool_bitmap_rounds(simt_pin(end - first));
+
+    SIMT_ROLLED
+    do {
+        const uint32_t bit = (keep && (SHPOOL_BITMAP_PAIR * p < end)) ? SHPOOL_BITMAP_CLAIMED : 0u;
+
+        /* relaxed: marks that stay are an allocation, whenever that is seen */
+        (void)simt_atomic_and(shpool_bitmap_pair_at(view, p), ~bit, SIMT_RELAXED);
+        p += SIMT_WARP;
+    } while (--left != 0);
+    simt_warp_sync(SIMT_ALL_LANES);
+}
+
+/* Called by all lanes, which have marked these granules in every 32nd pair below `mine`: the marks
+ * are undone. */
+SIMT_FN void shpool_bitmap_withdraw(shpool_view view, uint32_t first, uint32_t end, uint32_t mine)
 {
     uint32_t p = simt_pin(first) / SHPOOL_BITMAP_PAIR + simt_lane();
 
@@ -161,23 +185,24 @@ SIMT_FN void shpool_bitmap_settle(shpool_view view, uint32_t first, uint32_t end
 
         bits.x = (p < mine) ? bits.x : 0u;
         bits.y = (p < mine) ? bits.y : 0u;
-        if (keep) { /* relaxed: marks that stay are an allocation, whenever that is seen */
-            (void)simt_atomic_and(a, ~(bits.x & SHPOOL_BITMAP_CLAIMED), SIMT_RELAXED);
-        } else { /* release: as in shpool_bitmap_clear */
-            (void)simt_atomic_and(a + 4u, ~bits.y, SIMT_RELEASE);
-            (void)simt_atomic_and(a, ~bits.x, SIMT_RELEASE);
-        }
+        /* release: as in shpool_bitmap_clear */
+        (void)simt_atomic_and(a + 4u, ~bits.y, SIMT_RELEASE);
+        (void)simt_atomic_and(a, ~bits.x, SIMT_RELEASE);
         p += SIMT_WARP;
     } while (SHPOOL_BITMAP_PAIR * (p - simt_lane()) < end);
     simt_warp_sync(SIMT_ALL_LANES);
 }
 
 /* Called by all lanes: mark granules first..end-1, a pair in each lane at a time, from the first
- * pair up.  Returns 1, or 0 with nothing marked.  No branch: lanes that part come together late. */
-SIMT_FN uint32_t shpool_bitmap_claim_pairs(shpool_view view, uint32_t first, uint32_t end)
+ * pair up.  Returns 1, or 0 with nothing marked.  No branch: lanes that part come together late.
+ * All do the same number of rounds, and a lane that is late tries its pair again: ptxas would
+ * insert a YIELD into a loop that ends because of an atomic. */
+SIMT_FN uint32_t shpool_bitmap_claim_pairs(shpool_view view, uint32_t first, uint32_t need)
 {
-    uint32_t p = first / SHPOOL_BITMAP_PAIR + simt_lane();
-    uint32_t got;
+    const uint32_t end  = simt_pin(first) + need;
+    uint32_t       p    = first / SHPOOL_BITMAP_PAIR + simt_lane();
+    uint32_t       left = shpool_bitmap_rounds(simt_pin(need));
+    uint32_t       got;
 
     SIMT_ROLLED
     do {
@@ -191,10 +216,13 @@ SIMT_FN uint32_t shpool_bitmap_claim_pairs(shpool_view view, uint32_t first, uin
         got = simt_atomic_cas_pair(a, seen, set, SIMT_ACQUIRE);
         got = (got && free) || (bits.x == 0);
         p  += got ? SIMT_WARP : 0u; /* the lane's pairs below p are marked */
-        simt_warp_sync(SIMT_ALL_LANES); /* no lane uses the memory before all have claimed */
-        got = simt_all(SIMT_ALL_LANES, got) != 0;
-    } while (got && (SHPOOL_BITMAP_PAIR * (p - simt_lane()) < end));
-    shpool_bitmap_settle(view, first, end, p, got);
+    } while (--left != 0);
+    simt_warp_sync(SIMT_ALL_LANES); /* no lane uses the memory before all have claimed */
+    got = simt_all(SIMT_ALL_LANES, SHPOOL_BITMAP_PAIR * p >= end) != 0;
+    shpool_bitmap_settle(view, first, end, got);
+    if (!got) {
+        shpool_bitmap_withdraw(view, first, end, p);
+    }
     return got;
 }
 
@@ -265,13 +293,30 @@ SIMT_FN void shpool_bitmap_move_hint(shpool_view view, uint32_t from, uint32_t t
 {
     const uint32_t word = shpool_bitmap_begin(view.base);
     const uint32_t last = shpool_bitmap_last_start(view);
+    const uint32_t next = word & (SHPOOL_BITMAP_SPREAD << SHPOOL_BITMAP_NEXT);
 
-    if ((word == from << SHPOOL_BITMAP_HINT) && (to != from) && (last <= SHPOOL_BITMAP_SPREAD)) {
+    if ((word - next == from << SHPOOL_BITMAP_HINT) && (to != from) &&
+        (last <= SHPOOL_BITMAP_SPREAD)) {
         if (simt_lane() == 0) { /* relaxed: as above */
             (void)simt_atomic_cas(view.base + SHPOOL_BITMAP_BEGIN, word,
-                                  ((to < last) ? to : last) << SHPOOL_BITMAP_HINT, SIMT_RELAXED);
+                                  (((to < last) ? to : last) << SHPOOL_BITMAP_HINT) | next,
+                                  SIMT_RELAXED);
         }
         simt_warp_sync(SIMT_ALL_LANES);
+    }
+}
+
+/* Called by one lane: the next long run is tried in pair `to`, if warps have not met; if `lower`,
+ * only if it would be tried further up otherwise. */
+SIMT_FN void shpool_bitmap_set_next(simt_addr base, uint32_t to, uint32_t lower)
+{
+    const uint32_t word = simt_peek(base + SHPOOL_BITMAP_BEGIN);
+    const uint32_t was  = (word >> SHPOOL_BITMAP_NEXT) & SHPOOL_BITMAP_SPREAD;
+
+    to &= SHPOOL_BITMAP_SPREAD; /* of more pairs than that it is another one */
+    if (((word & SHPOOL_BITMAP_SPREAD) == 0) && (!lower || (to < was))) { /* relaxed: as above */
+        (void)simt_atomic_cas(base + SHPOOL_BITMAP_BEGIN, word,
+                              word + ((to - was) << SHPOOL_BITMAP_NEXT), SIMT_RELAXED);
     }
 }
 
@@ -376,7 +421,7 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
                 ((shpool_bitmap_begin(view.base) & SHPOOL_BITMAP_SPREAD) != 0)) {
                 place = shpool_bitmap_high_end(look, first, wish);
             }
-            if (shpool_bitmap_claim_pairs(view, place, place + wish.need)) {
+            if (shpool_bitmap_claim_pairs(view, place, wish.need)) {
                 return place;
             }
             shpool_bitmap_back_off(state_p, SHPOOL_BITMAP_PATIENCE); /* others were quicker */
@@ -417,10 +462,42 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
 
 #define SHPOOL_BITMAP_LATE 0x80000000u /* with a pair: other threads were quicker there */
 
-/* After a first look in vain: undo what it has claimed, let warps spread if others were quicker,
- * and look for a row if warps have met and the request has more than PAIR granules.  A call of its
- * own: its registers do not add to those of malloc_warp.  p: the pair with which the look began,
- * and LATE and TRY.  a and bits: what is to be undone.  Returns the granule, or NOWHERE. */
+/* Called by all lanes, which have allocated a run at `first`: the next long one follows it. */
+SIMT_FN void shpool_bitmap_lead_on(shpool_view view, uint32_t first, shpool_bitmap_wish wish)
+{
+    if (wish.need > SHPOOL_BITMAP_LOOK) {
+        if (simt_lane() == 0) {
+            shpool_bitmap_set_next(view.base, (first + wish.need) / SHPOOL_BITMAP_PAIR, 0);
+        }
+        simt_warp_sync(SIMT_ALL_LANES);
+    }
+}
+
+/* Called by all lanes: a run that begins with the free end of the pair where the last long one
+ * ended, without a search.  NOWHERE: it is not free, or the pool ends before.  word: what
+ * shpool_bitmap_begin returns. */
+SIMT_FN uint32_t shpool_bitmap_follow(shpool_view view, uint32_t word, shpool_bitmap_wish wish)
+{
+    const uint32_t           p     = (word >> SHPOOL_BITMAP_NEXT) & SHPOOL_BITMAP_SPREAD;
+    const uint32_t           end   = shpool_bitmap_words(view) / 2u;
+    const shpool_bitmap_look look  = shpool_bitmap_look_at(view, p, end, 0);
+    uint32_t                 first = (shpool_bitmap_back_of(look) + wish.below) & ~wish.below;
+
+    first = simt_shfl(SIMT_ALL_LANES, first, 0); /* a lane that is late may see others' marks */
+    if ((first + wish.need > view.word[0]) ||
+        !shpool_bitmap_claim_pairs(view, first, wish.need)) {
+        return SHPOOL_BITMAP_NOWHERE;
+    }
+    shpool_bitmap_lead_on(view, first, wish);
+    return first;
+}
+
+/* Before an exact search.  After a first look in vain: undo what it has claimed, let warps spread
+ * if others were quicker, and look for a row if warps have met and the request has more than PAIR
+ * granules.  Without a look, for more than LOOK granules: follow the last run if warps have not
+ * met.  A call of its own: its registers do not add to those of malloc_warp.  p: the pair with
+ * which the look began, and LATE and TRY.  a and bits: what is to be undone.  Returns the granule,
+ * or NOWHERE. */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_row(simt_addr base, uint32_t granules, uint32_t rank,
                                                    uint32_t p, uint32_t need, uint32_t below,
                                                    simt_addr a, simt_pair bits)
@@ -435,6 +512,9 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_row(simt_addr base, uint32_t gran
         shpool_bitmap_spread(view, need);
     }
     word = shpool_bitmap_begin(base);
+    if ((need > SHPOOL_BITMAP_LOOK) && ((word & SHPOOL_BITMAP_SPREAD) == 0)) {
+        return shpool_bitmap_follow(view, word, wish);
+    }
     if (((p & SHPOOL_BITMAP_TRY) != 0) || /* others wait for what gives up soon */
         ((word & SHPOOL_BITMAP_SPREAD) == 0) || !shpool_bitmap_wants_row(wish)) {
         return SHPOOL_BITMAP_NOWHERE;
@@ -476,8 +556,11 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t gra
         const uint32_t before = shpool_bitmap_releases_of(base);
         const uint32_t first  = shpool_bitmap_search(view, p, wish, &state);
 
-        if ((first != SHPOOL_BITMAP_NOWHERE) || shpool_bitmap_gives_up(state) ||
-            shpool_bitmap_has_seen_all(base, before, &state)) {
+        if (first != SHPOOL_BITMAP_NOWHERE) {
+            shpool_bitmap_lead_on(view, first, wish);
+            return first;
+        }
+        if (shpool_bitmap_gives_up(state) || shpool_bitmap_has_seen_all(base, before, &state)) {
             return first;
         }
     }
@@ -535,15 +618,17 @@ SIMT_FN simt_addr shpool_bitmap_malloc_group(shpool_view view, uint32_t bytes, u
         return shpool_bitmap_malloc_led(view, need, alignment, lanes);
     }
     if (SIMT_LIKELY(view.word[0] >= SHPOOL_BITMAP_LOOK)) {
-        shpool_bitmap_bid bid;
+        shpool_bitmap_bid bid = {0, {0, 0}, {0, 0}, 0, 0};
         uint32_t          word;
         uint32_t          start;
 
         word  = shpool_bitmap_begin(view.base);
         start = shpool_bitmap_start_of(view, word);
-        bid   = shpool_bitmap_bid_for(view, start, wish, (word & SHPOOL_BITMAP_SPREAD) != 0);
-        if (SIMT_LIKELY(shpool_bitmap_bid_wins(&bid))) {
-            return shpool_bitmap_payload(view, bid.first);
+        if (SIMT_LIKELY(need <= SHPOOL_BITMAP_LOOK)) {
+            bid = shpool_bitmap_bid_for(view, start, wish, (word & SHPOOL_BITMAP_SPREAD) != 0);
+            if (SIMT_LIKELY(shpool_bitmap_bid_wins(&bid))) {
+                return shpool_bitmap_payload(view, bid.first);
+            }
         }
         p |= start | (bid.any ? SHPOOL_BITMAP_LATE : 0u);
         first = shpool_bitmap_malloc_row(view.base, view.word[0], view.rank, p, need, wish.below,

@@ -38,10 +38,14 @@ SIMT_FN simt_addr shpool_bitmap_word_near(shpool_view view, uint32_t w)
 SIMT_FN_NOINLINE void shpool_bitmap_clear_on(simt_addr base, uint32_t offset, uint32_t w)
 {
     const shpool_view view = {base, 0, 0, 0, {0, offset}, 0};
+    const uint32_t    from = (w - SIMT_WARP) / 2u; /* in the first lane: the pair where it begins */
 
     SIMT_ROLLED
     while (shpool_bitmap_clear_word(shpool_bitmap_word_near(view, w), 0, 1u)) {
         w += SIMT_WARP;
+    }
+    if (simt_lane() == 0) {
+        shpool_bitmap_set_next(base, from, 1u);
     }
 }
 
