@@ -238,6 +238,7 @@ static void expect_call(const char *options)
     shpool_status  status;
 
     t.launch.dynamic_bytes = asked.mbars + 8u * CALL_THREADS;
+    t.launch.max_switches  = 2000000;
     status = simt_run(&t.launch, call_kernel, &t, &t.result);
     if ((status != SHPOOL_OK) || (t.model.faults != 0)) {
         fail_msg("%s%s, %s and %s: %s %s", TRIAL_NAME(&t), options, row->name, form,
