@@ -66,12 +66,12 @@ warp_frees_relaxed|pools/test_warp_explore|tsan|test_reuse_behind*|data race|all
 claim_believes_any_lane|pools/test_warp_explore|plain|test_first_look*|not so: \|broken\|overlaps\|wrong refusal|allocators/bitmap/bitmap_first.h|s/simt_all(SIMT_ALL_LANES, ok && bid_p->any)/simt_any(SIMT_ALL_LANES, got \&\& (bits.x != 0))/
 pairs_believe_any_lane|pools/test_warp_explore|plain|test_long_runs*|divergence\|not so: \|broken\|overlaps\|wrong refusal\|budget|allocators/bitmap/bitmap_group.h|s/got = simt_all(SIMT_ALL_LANES, got) != 0;/got = simt_any(SIMT_ALL_LANES, got) != 0;/
 claim_leaves_its_marks|pools/test_warp_explore|plain|test_first_look*|not so: \|broken\|wrong refusal\|bytes used\|deadlock\|budget|allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_undo(/,/^}/s/if ((bits.x . bits.y) != 0) {/if (0) {/
-row_looks_claimed_by_others|pools/test_warp_rows|plain|test_rows*|not so: \|broken\|wrong refusal\|bytes used\|deadlock\|budget\|overlaps|allocators/bitmap/bitmap_first.h|s/^    bid_p->bits.x = got ? bits.x : 0u;/    bid_p->bits.x = bits.x;/;s/^    bid_p->bits.y = got ? bits.y : 0u;/    bid_p->bits.y = bits.y;/
+row_looks_claimed_by_others|pools/test_warp_explore|plain|test_rows*|not so: \|broken\|wrong refusal\|bytes used\|deadlock\|budget\|overlaps|allocators/bitmap/bitmap_first.h|s/^    bid_p->bits.x = got ? bits.x : 0u;/    bid_p->bits.x = bits.x;/;s/^    bid_p->bits.y = got ? bits.y : 0u;/    bid_p->bits.y = bits.y;/
 row_ends_after_the_pool|pools/test_group_search|plain|test_warps_that*|the model NULL\|: word\|not so: |allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_has_pair(/,/^}/s/return .*;/return 1u;/
-row_is_not_claimed|pools/test_warp_rows|plain|test_a_row_is*|not so: |allocators/bitmap/bitmap_first.h|s/((run << 11) & SHPOOL_BITMAP_CLAIMED)/0u/
-late_only_without_waiting|pools/test_warp_rows|plain|test_rows_of*|invariant 4\|not so: \|broken\|budget|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_malloc_row(/,/^}/s/if ((p & SHPOOL_BITMAP_LATE) != 0) {/if ((p \& (SHPOOL_BITMAP_LATE + SHPOOL_BITMAP_TRY)) == SHPOOL_BITMAP_LATE) {/
-row_touches_the_payload|pools/test_warp_rows|tsan|test_a_row_leaves*|data race|allocators/bitmap/bitmap_first.h|s/2u . (((bid.bits.x != 0) ? q : p) + simt_lane())/2u * (q + simt_lane())/
-claimed_row_touches_the_payload|pools/test_warp_rows|tsan|test_a_row_leaves*|data race|allocators/bitmap/bitmap_first.h|s/{shpool_bitmap_pair_at(view, q + simt_lane())/{shpool_bitmap_word_at(view, 2u * (q + simt_lane()))/
+row_is_not_claimed|pools/test_warp_explore|plain|test_a_row_is*|not so: |allocators/bitmap/bitmap_first.h|s/((run << 11) & SHPOOL_BITMAP_CLAIMED)/0u/
+late_only_without_waiting|pools/test_warp_explore|plain|test_rows_of*|invariant 4\|not so: \|broken\|budget|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_malloc_row(/,/^}/s/if ((p & SHPOOL_BITMAP_LATE) != 0) {/if ((p \& (SHPOOL_BITMAP_LATE + SHPOOL_BITMAP_TRY)) == SHPOOL_BITMAP_LATE) {/
+row_touches_the_payload|pools/test_warp_explore|tsan|test_a_row_leaves*|data race|allocators/bitmap/bitmap_first.h|s/2u . (((bid.bits.x != 0) ? q : p) + simt_lane())/2u * (q + simt_lane())/
+claimed_row_touches_the_payload|pools/test_warp_explore|tsan|test_a_row_leaves*|data race|allocators/bitmap/bitmap_first.h|s/{shpool_bitmap_pair_at(view, q + simt_lane())/{shpool_bitmap_word_at(view, 2u * (q + simt_lane()))/
 row_is_not_aligned|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|s/(((SHPOOL_BITMAP_PAIR . (p + lane)) & wish.below) == 0)/1/
 row_goes_around_the_pool|pools/test_group_search|plain|test_warps_that*|the model NULL\|: word\|not so: |allocators/bitmap/bitmap_first.h|s/(whole, wraps ? 0u : next, p, wish)/(whole, next, p, wish)/
 small_is_not_aligned|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|s/(wish.need <= SHPOOL_BITMAP_PAIR) && (wish.below == 0)) {/(wish.need <= SHPOOL_BITMAP_PAIR)) {/
@@ -80,7 +80,7 @@ row_of_any_alignment_later|pools/test_group_search|plain|test_warps_that*|not so
 row_forgets_the_next_word|pools/test_group_search|plain|test_warps_that*|: word\|not so: |allocators/bitmap/bitmap_first.h|s/((run << 20) & SHPOOL_BITMAP_MORE)/0u/
 small_forgets_the_next_word|pools/test_group_search|plain|test_warps_that*|: word\|not so: |allocators/bitmap/bitmap_first.h|s/(((run & (run >> 1)) << 21) & SHPOOL_BITMAP_MORE)/0u/
 warps_that_met_look_as_before|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_bid_for(/,/^}/s/if (spread &&/if (0 \&\&/
-warps_never_gather|pools/test_warp_rows|plain|test_a_search_in*|gathered|allocators/bitmap/bitmap_group.h|s/^    shpool_bitmap_gather(base);$//
+warps_never_gather|pools/test_warp_explore|plain|test_a_search_in*|gathered|allocators/bitmap/bitmap_group.h|s/^    shpool_bitmap_gather(base);$//
 claimed_stays|pools/test_warp_explore|plain|test_first_look*|invariant 4\|broken\|budget|allocators/bitmap/bitmap_first.h|s/~(bits.x & SHPOOL_BITMAP_CLAIMED), SIMT_RELAXED)/~0u, SIMT_RELAXED)/
 settled_claim_stays|pools/test_warp_explore|plain|test_one_pair_for_one|invariant 4\|budget|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_settle(/,/^}/s/~(bits.x . SHPOOL_BITMAP_CLAIMED), SIMT_RELAXED/~0u, SIMT_RELAXED/
 first_look_believes_claimed|pools/test_warp_explore|plain|test_a_claim_is_left_alone_at*|not so: |allocators/bitmap/bitmap_first.h|s/^    bid.seen.x &= ~SHPOOL_BITMAP_CLAIMED; .*$//
@@ -387,6 +387,13 @@ includes() { # DEPENDENCIES FILE
     grep -q "/${2##*/}\$\|/${2##*/} " "$1"
 }
 
+source_of() { # PROGRAM: its file, and the allocator if others have the same file
+    case $1 in
+    *_planes) echo "-DSHPOOL_INLINE=planes $src/tests/${1%_planes}.c" ;;
+    *) echo "$src/tests/$1.c" ;;
+    esac
+}
+
 test_of() { # PROGRAM BUILD: its object without a bug
     echo "$work/$2_$(echo "$1" | tr / _)"
 }
@@ -395,18 +402,18 @@ test_of() { # PROGRAM BUILD: its object without a bug
 # into compiling.
 program() { # PROGRAM BUILD
     tree=$src
-    [ -f "$src/tests/$1.cc" ] || compile -MM "$src/tests/$1.c" >"$(test_of "$1" "$2").d"
+    [ -f "$src/tests/$1.cc" ] || compile -MM $(source_of "$1") >"$(test_of "$1" "$2").d"
 }
 
 # The test with the bug, or without it if it does not include that file.
 build_test() { # PROGRAM BUILD FILE
     test=$(test_of "$1" "$2")
     if includes "$test.d" "$3"; then
-        compile $(cflags_of "$2") -c "$src/tests/$1.c" -o "$tree/test.o"
+        compile $(cflags_of "$2") -c $(source_of "$1") -o "$tree/test.o"
         return
     fi
     if [ ! -f "$test.o" ]; then
-        compile $(cflags_of "$2") -c "$src/tests/$1.c" -o "$tree/plain" &&
+        compile $(cflags_of "$2") -c $(source_of "$1") -o "$tree/plain" &&
             mv "$tree/plain" "$test.o" || return 1
     fi
     cp "$test.o" "$tree/test.o"
