@@ -7,7 +7,7 @@
 #
 #     planted.sh [WORD...]   only bugs in whose rows one of the words stands: a name, file or test
 #
-#   CC, CXX        compilers [cc, c++]; clang compiles in half the time, where there is one
+#   CC, CXX        compilers [cc, c++]; where there is clang it compiles what is large
 #   JOBS           bugs at a time [2]
 #   top_srcdir     source folder [the one above this script's]
 #   top_builddir   build folder, whose library has all that a bug does not touch [.]
@@ -349,11 +349,15 @@ cflags_of() {
     [ "$1" = tsan ] && echo "-O0 -fsanitize=thread" || echo "-O0"
 }
 
-compile() { # FLAGS... : the folders of $tree come first
+# What includes an allocator is large: clang takes half of gcc's time for it, and more for the rest.
+compiler_for() { # BUILD DEPENDENCIES
     compiler=$CC
-    case " $* " in *" -fsanitize=thread "*) ;; *) compiler=$quick ;; esac
+    [ "$1" != plain ] || ! grep -q allocators/ "$2" || compiler=$quick
+}
+
+compile() { # FLAGS... : the folders of $tree come first
     # the children that bugs in test_fork make wait end after FORK_SECONDS
-    $compiler -std=gnu11 -w -DHAVE_CONFIG_H -DFORK_SECONDS=6u -I"$build" -I"$tree/include" \
+    ${compiler:-$CC} -std=gnu11 -w -DHAVE_CONFIG_H -DFORK_SECONDS=6u -I"$build" -I"$tree/include" \
         -I"$tree" -I"$src/include" -I"$src" -I"$build/include" $cmocka_cflags "$@"
 }
 
@@ -408,6 +412,7 @@ program() { # PROGRAM BUILD
 # The test with the bug, or without it if it does not include that file.
 build_test() { # PROGRAM BUILD FILE
     test=$(test_of "$1" "$2")
+    compiler_for "$2" "$test.d"
     if includes "$test.d" "$3"; then
         compile $(cflags_of "$2") -c $(source_of "$1") -o "$tree/test.o"
         return
@@ -443,9 +448,11 @@ build_bug() { # PROGRAM BUILD FILE ALLOCATORS
         if [ "$module" != none ] && includes "$work/$module.d" "$3"; then
             from=$tree/allocators
             [ -d "$from" ] || from=$src/allocators
+            compiler_for "$2" "$work/$module.d"
             compile $(cflags_of "$2") -c "$from/$module/$module.c" -o "$tree/$module.o" || return 1
         fi
     done
+    compiler=$CC
     case $3 in
     *.c) compile $(cflags_of "$2") -c "$tree/$3" -o "$tree/lib.o" || return 1 ;;
     esac
@@ -493,11 +500,14 @@ one() { # BUG
     return 1
 }
 
-quick=$CC quick_cxx=$CXX
-! clang --version >/dev/null 2>&1 || quick=clang
-! clang++ --version >/dev/null 2>&1 || quick_cxx=clang++
-cmocka_cflags=$(pkg-config --cflags cmocka 2>/dev/null)
-cmocka_libs=$(pkg-config --libs cmocka 2>/dev/null) || cmocka_libs=-lcmocka
+if [ -z "${quick:-}" ]; then # once, and not for each bug
+    quick=$CC quick_cxx=$CXX
+    ! clang --version >/dev/null 2>&1 || quick=clang
+    ! clang++ --version >/dev/null 2>&1 || quick_cxx=clang++
+    cmocka_cflags=$(pkg-config --cflags cmocka 2>/dev/null)
+    cmocka_libs=$(pkg-config --libs cmocka 2>/dev/null) || cmocka_libs=-lcmocka
+    export quick quick_cxx cmocka_cflags cmocka_libs
+fi
 TSAN_OPTIONS="halt_on_error=1 exitcode=66"
 export TSAN_OPTIONS
 unset LIBSHPOOL_TEST_LONG SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_LOG_LEVEL \
