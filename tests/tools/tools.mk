@@ -47,7 +47,8 @@ tests_tools_test_bench_gpu_SOURCES = \
 	$(shpool_tool_sources)
 # The questions of shpool-bench memory.
 tests_tools_test_bench_memory_SOURCES = tests/tools/test_bench_memory.c tools/bench/column.c \
-	tools/bench/memory/common.c tools/bench/memory/run.c tools/bench/memory/streams.c \
+	tools/bench/memory/common.c tools/bench/memory/loads.c tools/bench/memory/run.c \
+	tools/bench/memory/streams.c \
 	tools/bench/memory/train.c $(shpool_tool_sources)
 tests_tools_test_bench_memory_CFLAGS = $(AM_CFLAGS)
 tests_tools_test_memory_log_SOURCES = tests/tools/test_memory_log.c tools/bench/memory/replay.c \
