@@ -56,8 +56,6 @@ if HAVE_NVCC
 SHPOOL_CUDA_INCLUDES = -isystem $(SHPOOL_CUDA_LIBDIR)/../include/cccl \
 	-isystem $(SHPOOL_CUDA_LIBDIR)/../include
 shpool_cxx_tests += tests/device/test_resource
-tests_device_test_train_SOURCES = tests/device/test_train.c tools/bench/memory/loads.c
-tests_device_test_train_CFLAGS = $(AM_CFLAGS) # its own object: the tool compiles the same file
 tests_device_test_resource_SOURCES = tests/device/test_resource.cc
 tests_device_test_resource_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DLIBCUDACXX_ENABLE_EXPERIMENTAL_MEMORY_RESOURCE $(SHPOOL_CUDA_INCLUDES)

@@ -173,9 +173,7 @@ int bench_memory(int argc, char **argv)
         return stop - 1;
     }
     tool_messages("shpool-bench");
-#if HAVE_BENCH_KERNELS
     bench_memory_add_cub();
-#endif
     if (check_names(&r.specs) != 0) {
         return 2;
     }

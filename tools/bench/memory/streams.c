@@ -28,12 +28,7 @@
 /* Work on a stream; in builds without nvcc there is none, and times are the host's. */
 static void work(const memory_bench *b, unsigned stream)
 {
-#if HAVE_BENCH_KERNELS
     bench_memory_spin(b->options->device, memory_stream(b, stream), KERNEL_US);
-#else
-    (void)b;
-    (void)stream;
-#endif
 }
 
 static const char *of_build(void)
