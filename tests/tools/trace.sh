@@ -113,6 +113,11 @@ expect 0 '"kind": "shpool-bench advise"' "$bench" advise --json t
 cp "$work/out" advice
 expect 0 '"payload_bytes": [0-9]' cat advice
 
+# the times of a pool with a lock
+sed -e 's/^allocator .*/allocator warp_first_fit/' -e '/^[mf] /s/$/ @5/' t >locked
+expect 0 '^# the times contain waits for the lock of warp_first_fit: record with bitmap' \
+    "$bench" advise --allocator planes locked
+
 # drops are reported, immediately and later
 record bitmap:trace=drops,trace_bytes=4K,trace_blocks=1
 cp "$work/out" messages

@@ -164,7 +164,7 @@ static int check(int argc, char **argv, void *options)
     return 0;
 }
 
-static const tool_parser parser = { "shpool-coalesce", "shpool-coalesce", rows, usage, check };
+static const tool_parser parser = { "shpool-coalesce", "shpool-coalesce", rows, usage, check, 0, NULL };
 
 tool_options tool_default_options(void)
 {

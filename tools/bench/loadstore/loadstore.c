@@ -119,7 +119,7 @@ static int check_words(int argc, char **argv, void *into)
 }
 
 static const tool_parser parser = {"shpool-bench loadstore", "shpool-bench", option_rows, usage,
-                                   check_words};
+                                   check_words, 0, NULL};
 
 /* Whether the two lists have a value in common. */
 static int meet(const bench_list *wanted, const bench_list *there)

@@ -122,7 +122,7 @@ static int check_questions(int argc, char **argv, void *into)
 }
 
 static const tool_parser parser = {"shpool-bench memory", "shpool-bench", option_rows, usage,
-                                   check_questions};
+                                   check_questions, 0, NULL};
 
 static int wanted(int argc, char **argv, const char *name)
 {

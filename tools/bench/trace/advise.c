@@ -20,14 +20,14 @@
 #include "replay.h"
 
 #define MOST_ROWS  4096u
-#define MOST_OPS   6000u /* of all runs: a choice is replayed in 30 ms */
+#define MOST_OPS   6000u  /* of all runs: a choice is replayed in 30 ms */
+#define MOST_LANES 32768u /* that take part in them */
 #define MOST_RUNS  4u
 #define SM_REGISTERS 65536u
 #define SPARE      1.2  /* of the peak, below which a pool is not made smaller for the cache */
 #define EQUAL      1.02 /* expected times that differ less are the same */
 
 typedef struct options {
-    const char *file;
     const char *arch;
     const char *allocator;
     uint32_t registers; /* 0: as recorded */
@@ -67,7 +67,7 @@ typedef struct job {
 
 #define AT(_member) offsetof(options, _member)
 static const tool_row option_rows[] = {
-    {"--arch sm_NN", tool_text, AT(arch), 0, 0, NULL, "architecture of the GPU [sm_90]"},
+    {"--arch sm_NN", bench_arch, AT(arch), 0, 0, NULL, "architecture of the GPU [sm_90]"},
     {"--registers N", tool_number, AT(registers), 1, 255, NULL,
      "registers of a thread, which ptxas and cuobjdump print [as recorded]"},
     {"--allocator NAME|all", tool_text, AT(allocator), 0, 0, NULL,
@@ -96,21 +96,8 @@ static void usage(FILE *to)
           "Exit status: 0; 1: the trace cannot be read, or no choice suits it; 2: usage\n", to);
 }
 
-static int check_trace(int argc, char **argv, void *into)
-{
-    options *o = into;
-
-    if (optind + 1 != argc) {
-        tool_say("shpool-bench: advise: exactly one trace file is needed, got %d\n",
-                 argc - optind);
-        return -1;
-    }
-    o->file = argv[optind];
-    return 0;
-}
-
-static const tool_parser parser = {"shpool-bench advise", "shpool-bench", option_rows, usage,
-                                   check_trace};
+static const tool_parser parser = {"shpool-bench advise", "shpool-bench", option_rows, usage, NULL,
+                                   1, "one trace file is"};
 
 /* ---- the kernel ---- */
 
@@ -131,22 +118,31 @@ static uint32_t most_blocks(const job *j)
     return (most > 0) ? most : 1;
 }
 
+/* The operations at the start of a run that are replayed. */
+static uint32_t replayed_of(const trace_life *life, uint32_t runs)
+{
+    uint32_t lanes = 0;
+    uint32_t i = 0;
+
+    for (; (i < life->count) && (i < MOST_OPS / runs) && (lanes < MOST_LANES / runs); i++) {
+        lanes += (life->ops[i].members < TRACE_WARP) ? life->ops[i].members : TRACE_WARP;
+    }
+    return i;
+}
+
 /* Keep the start of a few runs, which is enough for an estimate. */
 static void shorten(job *j)
 {
     trace_file *t = &j->trace;
     const uint32_t keep = (t->count < MOST_RUNS) ? t->count : MOST_RUNS;
-    uint32_t left = MOST_OPS;
 
     for (uint32_t i = 0; i < t->count; i++) {
         trace_life *life = &t->lives[i];
-        const uint32_t share = (i < keep) ? left / (keep - i) : 0;
 
         j->operations += life->count;
         j->own = (life->own > j->own) ? life->own : j->own;
         j->grid = (life->grid > j->grid) ? life->grid : j->grid;
-        life->count = (life->count < share) ? life->count : share;
-        left -= life->count;
+        life->count = (i < keep) ? replayed_of(life, keep) : 0;
     }
     for (uint32_t i = keep; i < t->count; i++) {
         free(t->lives[i].ops);
@@ -382,7 +378,7 @@ static int is_repeated(const job *j, uint32_t i)
 static void print_facts(const job *j)
 {
     printf("# %s: %s, %u threads; %u operations, of which %u were replayed; at most %u bytes live "
-           "at once, the largest request %u\n", j->o->file, j->trace.allocator,
+           "at once, the largest request %u\n", j->trace.path, j->trace.allocator,
            j->trace.block_threads, j->operations, j->script.count, j->sums.peak_bytes,
            j->sums.largest);
     if (j->grid != 0) {
@@ -400,6 +396,10 @@ static void print_facts(const job *j)
         printf("# no times: recorded on the executor, or before version 3; %.0f cycles are assumed "
                "between calls, so the order of allocators is known, not what they are worth\n",
                MODEL_BLIND_CYCLES);
+    }
+    if (j->model.timed && (j->recorded.pool.scope == SHPOOL_SCOPE_GROUP)) {
+        printf("# the times contain waits for the lock of %s: record with bitmap\n",
+               j->trace.allocator);
     }
     if (j->sums.failures != 0) {
         printf("# %llu request%s failed: record with more payload_bytes, the kernel may need "
@@ -460,7 +460,7 @@ static void print_json(const job *j)
     tool_json_open(&json, NULL, '{');
     tool_json_text(&json, "kind", "shpool-bench advise");
     tool_json_integer(&json, "format", 1);
-    tool_json_text(&json, "trace", j->o->file);
+    tool_json_text(&json, "trace", j->trace.path);
     tool_json_text(&json, "arch", j->o->arch);
     tool_json_integer(&json, "registers", j->registers);
     tool_json_integer(&json, "most_blocks", j->most_blocks);
@@ -498,7 +498,7 @@ static int advise(job *j)
     }
     if ((j->count == 0) || !(j->recorded.time.busy > 0)) {
         tool_say("shpool-bench: %s: no pool of %s serves these requests%s%s; "
-                 "shpool-bench replay says what each allocator needs\n", j->o->file, j->o->arch,
+                 "shpool-bench replay says what each allocator needs\n", j->trace.path, j->o->arch,
                  (j->left_out[0] != '\0') ? ": " : "", j->left_out);
         return 1;
     }
@@ -516,27 +516,18 @@ int bench_advise(int argc, char **argv)
     options o = { .arch = "sm_90", .allocator = "all" };
     job j = { .o = &o };
     const shpool_allocator *found;
-    char why[1024];
-    int stop = tool_parse(&parser, argc, argv, &o);
+    int stop = trace_command_begin(&parser, argc, argv, &o, &j.trace);
 
     if (stop != 0) {
         return stop - 1;
     }
-    tool_messages("shpool-bench");
-    if (shpool_arch_find(o.arch, &j.arch) != SHPOOL_OK) {
-        tool_say("shpool-bench: --arch %s: %s\n", o.arch, shpool_last_error());
-        return 2;
-    }
+    (void)shpool_arch_find(o.arch, &j.arch);
     if ((strcmp(o.allocator, "all") != 0) &&
         (shpool_allocator_find(o.allocator, &found) != SHPOOL_OK)) {
         tool_say("shpool-bench: --allocator %s: %s\n", o.allocator, shpool_last_error());
-        return 2;
+        stop = 2;
     }
-    if (trace_file_read(o.file, &j.trace, why, sizeof(why)) != 0) {
-        tool_say("shpool-bench: %s\n", why);
-        return 1;
-    }
-    stop = advise(&j);
+    stop = (stop == 0) ? advise(&j) : stop;
     model_free(&j.model);
     free(j.script.spent);
     replay_script_free(&j.script);

@@ -7,7 +7,6 @@
 #include "replay.h"
 
 typedef struct replay_options {
-    const char *file;
     const char *allocator;
     int device;                /* in bench_device_names, or BENCH_ANY_DEVICE */
     const char *arch;
