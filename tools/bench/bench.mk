@@ -7,7 +7,7 @@ tools_libtools_a_SOURCES += \
 	tools/bench/picture.h tools/bench/places.c tools/bench/places.h tools/bench/plot.c \
 	tools/bench/progress.c tools/bench/progress.h tools/bench/python.c tools/bench/python.h \
 	tools/bench/record.c tools/bench/record.h tools/bench/results.c tools/bench/results.h
-EXTRA_DIST += tools/bench/gpu.cu
+EXTRA_DIST += tools/bench/gpu.cu tools/bench/gpu.cuh
 if HAVE_BENCH_KERNELS
 shpool_bench_SOURCES += tools/bench/gpu.cu
 endif
