@@ -86,9 +86,8 @@ static int streams_rows(memory_bench *b, const void *of)
             return memory_failed(b->spec);
         }
     }
-    memory_quantiles(&row, sample, repeats, 0);
     snprintf(note, sizeof(note), "warm; ideal %.2f", ROUNDS * KERNEL_US * 1e-3);
-    memory_print(&row);
+    memory_print_samples(&row, sample, repeats, 0);
     return 0;
 }
 
