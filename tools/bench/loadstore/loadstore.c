@@ -238,8 +238,7 @@ static void header(report *out, const bench_ls_options *options, const bench_ori
         return;
     }
     if (out->format == OUTPUT_JSON) {
-        out->json.to = stdout;
-        tool_json_open(&out->json, NULL, '{');
+        out->json = tool_json_begin(stdout);
         bench_json_members(&out->json, bench_origin_columns, origin);
         bench_json_members(&out->json, bench_ls_option_columns, options);
         tool_json_open(&out->json, "rows", '[');
@@ -255,9 +254,7 @@ static void header(report *out, const bench_ls_options *options, const bench_ori
 static int finish(report *out, int failed, const char *error)
 {
     summary(out);
-    while (out->json.depth > 0) {
-        tool_json_close(&out->json);
-    }
+    tool_json_end(&out->json, 0);
     if (failed) {
         tool_say("shpool-bench: loadstore: %s\n", error);
     } else if (out->errors != 0) {

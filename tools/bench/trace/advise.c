@@ -455,9 +455,8 @@ static void put_row(tool_json *json, const char *name, const advise_row *r)
 
 static void print_json(const job *j)
 {
-    tool_json json = { .to = stdout };
+    tool_json json = tool_json_begin(stdout);
 
-    tool_json_open(&json, NULL, '{');
     tool_json_text(&json, "kind", "shpool-bench advise");
     tool_json_integer(&json, "format", 1);
     tool_json_text(&json, "trace", j->trace.path);
@@ -470,8 +469,7 @@ static void print_json(const job *j)
     for (uint32_t i = 0; i < j->count; i++) {
         put_row(&json, NULL, &j->rows[i]);
     }
-    tool_json_close(&json);
-    tool_json_close(&json);
+    tool_json_end(&json, 0);
 }
 
 static int no_memory(void)
