@@ -23,6 +23,7 @@
 #define MOST_OPS   6000u  /* of all runs: a choice is replayed in 30 ms */
 #define MOST_LANES 32768u /* that take part in them */
 #define MOST_RUNS  4u
+#define MANY_BLOCKS 1000u /* of a grid that is not known */
 #define SM_REGISTERS 65536u
 #define SPARE      1.2  /* of the peak, below which a pool is not made smaller for the cache */
 #define EQUAL      1.02 /* expected times that differ less are the same */
@@ -59,6 +60,7 @@ typedef struct job {
     uint32_t       own;         /* shared memory besides the pool's */
     uint32_t       grid;
     uint32_t       operations;  /* recorded; the script may have fewer */
+    double         margin;      /* of the pools that are tried */
     advise_row     recorded;
     advise_row    *rows;
     uint32_t       count;
@@ -150,6 +152,69 @@ static void shorten(job *j)
     t->count = keep;
 }
 
+/* What the pools of a kernel need at most, of which few were recorded. */
+typedef struct demand {
+    double   pools, sum, squares; /* of the recorded peaks of live bytes */
+    double   most;
+    uint32_t live;                /* allocations of a pool at once, at most */
+} demand;
+
+/* Add the pools of a run; -1: no memory. */
+static int add_demand(const trace_file *t, const trace_life *life, uint32_t share, demand *d)
+{
+    const uint32_t pools = (t->block_threads + share - 1) / share;
+    uint32_t *size = calloc(life->count + 1u, sizeof(*size)); /* of each allocation */
+    struct { double bytes, peak; uint32_t live; } *pool = calloc(pools, sizeof(*pool));
+
+    for (uint32_t i = 0; (size != NULL) && (pool != NULL) && (i < life->count); i++) {
+        const trace_op *op = &life->ops[i];
+        const uint32_t now = (op->kind != TRACE_FREE) ? op->bytes : 0;
+        const uint32_t at = life->ops[op->object].thread / share;
+
+        if ((op->kind == TRACE_SKIP) || ((op->kind == TRACE_MALLOC) && (op->end == TRACE_NONE))) {
+            continue;
+        }
+        pool[at].bytes += (double)now - size[op->object];
+        pool[at].live += (op->kind == TRACE_MALLOC) - (op->kind == TRACE_FREE);
+        size[op->object] = now;
+        pool[at].peak = fmax(pool[at].peak, pool[at].bytes);
+        d->live = (pool[at].live > d->live) ? pool[at].live : d->live;
+    }
+    for (uint32_t i = 0; (pool != NULL) && (i < pools); i++) {
+        d->pools += pool[i].peak > 0;
+        d->sum += pool[i].peak;
+        d->squares += pool[i].peak * pool[i].peak;
+        d->most = fmax(d->most, pool[i].peak);
+    }
+    free(size);
+    free(pool);
+    return ((size != NULL) && (pool != NULL)) ? 0 : -1;
+}
+
+/* How much more than the recorded peak a pool of that many threads may need in some block of the
+ * grid: as if peaks were normal, but no more than the largest request for each allocation. */
+static int margin_of(const job *j, uint32_t share, double *margin_p)
+{
+    const double blocks = (j->grid > j->trace.count) ? j->grid : MANY_BLOCKS;
+    demand d = { .pools = 0 };
+    double mean, needs;
+
+    *margin_p = 1;
+    for (uint32_t i = 0; i < j->trace.count; i++) {
+        if (add_demand(&j->trace, &j->trace.lives[i], share, &d) != 0) {
+            return -1;
+        }
+    }
+    if (d.pools > 0) {
+        mean = d.sum / d.pools;
+        needs = mean + sqrt(fmax(d.squares / d.pools - mean * mean, 0) *
+                            2 * log(fmax(d.pools / j->trace.count * blocks, 1)));
+        needs = fmin(needs, (double)d.live * j->sums.largest);
+        *margin_p = fmax(needs / d.most, 1);
+    }
+    return 0;
+}
+
 /* ---- choices ---- */
 
 /* The shared memory of an SM in the sizes that the rest of its memory, the L1 cache, leaves. */
@@ -178,6 +243,7 @@ static int try_choice(job *j, const char *name, uint32_t threads_per_pool, uint3
                       advise_row *row)
 {
     const replay_shape shape = { name, threads_per_pool, total };
+    const replay_shape tight = { name, threads_per_pool, (uint32_t)(total / j->margin) };
     const shpool_config want = { .block_threads = j->trace.block_threads,
                                  .alignment = j->script.alignment };
     replay_tally tally;
@@ -193,7 +259,7 @@ static int try_choice(job *j, const char *name, uint32_t threads_per_pool, uint3
     row->held = kept_of_sm(row->blocks *
                            (row->pool.shared_bytes + j->own + j->arch.shared_reserved));
     if ((row->blocks == 0) ||
-        (replay_cpu(&j->script, &shape, 0, &tally, NULL) != SHPOOL_OK) ||
+        (replay_cpu(&j->script, &tight, 0, &tally, NULL) != SHPOOL_OK) ||
         ((tally.failures != 0) && !j->model.waits)) {
         return 1;
     }
@@ -256,11 +322,12 @@ static int add_allocator(job *j, const shpool_allocator *allocator)
 
     for (uint32_t n = group ? 8 : threads;; n = (2 * n < threads) ? 2 * n : threads) {
         const uint32_t share = (n < threads) ? n : threads;
+        const uint32_t pool = (allocator->scope == SHPOOL_SCOPE_THREAD) ? 1 : share;
 
-        if (!replay_fits(&j->script, allocator->scope,
-                         (allocator->scope == SHPOOL_SCOPE_THREAD) ? 1 : share, why, sizeof(why))) {
+        if (!replay_fits(&j->script, allocator->scope, pool, why, sizeof(why))) {
             snprintf(j->left_out, sizeof(j->left_out), "%.250s", why);
-        } else if (add_geometry(j, allocator->name, group ? share : 0) != 0) {
+        } else if ((!j->model.waits && (margin_of(j, pool, &j->margin) != 0)) ||
+                   (add_geometry(j, allocator->name, group ? share : 0) != 0)) {
             return -1;
         }
         if (share == threads) {
@@ -512,7 +579,7 @@ static int advise(job *j)
 int bench_advise(int argc, char **argv)
 {
     options o = { .arch = "sm_90", .allocator = "all" };
-    job j = { .o = &o };
+    job j = { .o = &o, .margin = 1 };
     const shpool_allocator *found;
     int stop = trace_command_begin(&parser, argc, argv, &o, &j.trace);
 

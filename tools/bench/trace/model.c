@@ -8,8 +8,8 @@
 
 #include "model.h"
 
-/* What calls cost, in cycles, by the function table: measured on an H200 on 2026-11-29 with
- * tests/gpu/advise and shpool-bench --workload pairs,objects (doc/PLANNING.md, "Advise"). */
+/* What calls cost, in cycles, by the function table.  Measured on an H200 on 2026-11-29: pairs of
+ * calls by 1 to 256 lanes, and the kernels of doc/PLANNING.md, "Advise". */
 typedef struct model_costs {
     const char *name;
     double call;   /* of one by a lane or a group, besides its accesses */
@@ -24,8 +24,8 @@ typedef struct model_costs {
 
 static const model_costs known_costs[] = {
     { "arena", 110, 60, 0, 0, 0, 1 },
-    { "bitmap", 0, 290, 11000, 530, 0.40, 0.50 },
-    { "planes", 300, 160, 9000, 450, 0.50, 1 },
+    { "bitmap", 0, 290, 11000, 530, 0.40, 0.45 },
+    { "planes", 300, 160, 9000, 1500, 0.50, 1 },
     { "rbtree", 400, 40, 0, 0, 0, 1 },
     { "thread_best_fit", 150, 60, 0, 0, 0, 1 },
     { "thread_bitmap", 290, 60, 0, 0, 0, 1 },
@@ -381,7 +381,8 @@ int model_estimate(const model *m, const shpool_pool *pool, int waits, model_tim
     int status = -1;
 
     s.crowd = s.costs->crowd *
-              fmin(fmax((full - s.costs->free_to) / (s.costs->crowded - s.costs->free_to), 0), 1);
+              pow(fmin(fmax((full - s.costs->free_to) / (s.costs->crowded - s.costs->free_to), 0),
+                       1), 2);
     memset(time_p, 0, sizeof(*time_p));
     s.warp = calloc(m->warps, sizeof(*s.warp));
     s.size = calloc(m->script->count + 1u, sizeof(*s.size));
