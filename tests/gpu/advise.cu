@@ -14,6 +14,8 @@
  * Exit: 0; 1: CUDA failed; 77: no GPU. */
 #include <shpool/shpool.cuh>
 
+#include "tools/bench/gpu.cuh"
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -268,7 +270,6 @@ void run(const kind &k, work w, shpool_pool *pool, const char *spec)
 {
     void              *arguments[] = { pool, &w };
     cudaLaunchConfig_t config      = {};
-    cudaEvent_t        from, to;
     int                blocks = 0, sms = 0;
     float              ms = 0, best = 0;
     unsigned           failed = 0;
@@ -276,26 +277,18 @@ void run(const kind &k, work w, shpool_pool *pool, const char *spec)
     if (shpool_occupancy(k.kernel, pool, k.threads, 0, &blocks) != SHPOOL_OK || blocks == 0) {
         return;
     }
-    need(cudaEventCreate(&from));
-    need(cudaEventCreate(&to));
     need(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
     w.items         = k.items * static_cast<unsigned>(sms);
     config.gridDim  = dim3(k.share ? static_cast<unsigned>(blocks * sms) : w.items);
     config.blockDim = dim3(k.threads);
     for (int i = 0; i < 4 && (i != 1 || ms < 15); i++) {
         need(cudaMemset(w.sum, 0, 12));
-        need(cudaEventRecord(from));
-        if (shpool_launch_kernel(&config, k.kernel, arguments, pool) != SHPOOL_OK) {
-            std::printf("%s\n", shpool_last_error());
-            std::exit(1);
-        }
-        need(cudaEventRecord(to));
-        need(cudaEventSynchronize(to));
-        need(cudaEventElapsedTime(&ms, from, to));
+        need(bench_timed([&]() {
+            return (shpool_launch_kernel(&config, k.kernel, arguments, pool) == SHPOOL_OK)
+                       ? cudaSuccess : cudaErrorLaunchFailure;
+        }, &ms));
         best = (i < 2) ? ms : std::min(ms, best);
     }
-    need(cudaEventDestroy(from));
-    need(cudaEventDestroy(to));
     need(cudaMemcpy(&failed, w.failed, 4, cudaMemcpyDeviceToHost));
     std::printf("%s %s %d %.4f %u\n", k.name, spec, blocks, best, failed);
     std::fflush(stdout);
