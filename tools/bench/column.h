@@ -41,9 +41,6 @@ typedef struct bench_column {
 #define BENCH_AT(_type, _member) offsetof(_type, _member)
 #define BENCH_LAST {NULL, BENCH_TEXT, 0, NULL, 0, NULL} /* ends a list of columns */
 
-/** The member of a record as text, with all digits that count; empty: none. */
-void bench_cell(const bench_column *column, const void *record, char *text, size_t bytes);
-
 /** The first lines of CSV: `# name: value` for each member of a record. */
 void bench_csv_facts(FILE *to, const bench_column *columns, const void *record);
 

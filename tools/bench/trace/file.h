@@ -109,7 +109,6 @@ typedef struct trace_sums {
     unsigned long long frees;
     unsigned long long resizes;
     unsigned long long failures; /* of mallocs */
-    unsigned long long spilled;  /* mallocs that global memory served */
     unsigned long long groups;   /* mallocs, frees and resizes that groups made */
     unsigned long long dropped;
     unsigned long long refused;

@@ -33,7 +33,6 @@ typedef struct replay_row {
 typedef struct replay_table {
     replay_row *rows;
     uint32_t count;
-    int failed;
 } replay_table;
 
 /** Ranks the rows and prints them, and the spec that needs the fewest bytes. */
