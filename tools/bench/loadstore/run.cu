@@ -208,8 +208,8 @@ bool shape_grid(const bench &b, job *j, bench_ls_row *row)
     if (e->kernel == NULL) { /* the library's own launch */
         return true;
     }
-    if (bench_failed(cudaFuncGetAttributes(&attributes, e->kernel), "cudaFuncGetAttributes", row->note,
-               sizeof(row->note))) {
+    if (bench_failed(cudaFuncGetAttributes(&attributes, e->kernel), "cudaFuncGetAttributes",
+                     row->note, sizeof(row->note))) {
         return false;
     }
     if ((cudaFuncSetAttribute(e->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
