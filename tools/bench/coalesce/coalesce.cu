@@ -6,7 +6,6 @@
 //
 // loads ROUTE.VARIANT.cubin for each variant [plain rewritten]; the others are compared with the
 // first.  Exit: 0; 1: outputs differ, or a kernel is slower than 0.98 of the first; 2.
-#include "../gpu.cuh"
 #include "suite.h"
 
 #include <algorithm>
@@ -149,12 +148,18 @@ double run(CUfunction function, const launch &l, const memory &m)
     CUdeviceptr d = (CUdeviceptr)m.destination, s = (CUdeviceptr)m.source;
     size_t      n           = l.n;
     void       *arguments[] = { &d, &s, &n };
+    cudaEvent_t begin, end;
     float       ms;
-    CHECK(bench_timed([&]() {
-        CHECK(cuLaunchKernel(function, l.grid.x, l.grid.y, 1, l.block.x, l.block.y, 1, 0, nullptr,
-                             arguments, nullptr));
-        return cudaSuccess;
-    }, &ms));
+    CHECK(cudaEventCreate(&begin));
+    CHECK(cudaEventCreate(&end));
+    CHECK(cudaEventRecord(begin));
+    CHECK(cuLaunchKernel(function, l.grid.x, l.grid.y, 1, l.block.x, l.block.y, 1, 0, nullptr,
+                         arguments, nullptr));
+    CHECK(cudaEventRecord(end));
+    CHECK(cudaEventSynchronize(end));
+    CHECK(cudaEventElapsedTime(&ms, begin, end));
+    CHECK(cudaEventDestroy(begin));
+    CHECK(cudaEventDestroy(end));
     return ms;
 }
 
