@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/bench/column.h"
 #include "model.h"
 
 /* What calls cost, in cycles, by the function table.  Measured on an H200 on 2026-11-29: pairs of
@@ -54,14 +55,6 @@ static const model_costs *costs_of(const char *allocator)
 
 /* ---- steps ---- */
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
 /* Half of the median time from a thread's free to its next malloc: a kernel does little without its
  * memory, so that time is mostly that of the two calls, which recording makes longer. */
 static double traced_cycles(const trace_file *trace)
@@ -87,7 +80,7 @@ static double traced_cycles(const trace_file *trace)
         }
     }
     if (count != 0) {
-        qsort(gaps, count, sizeof(*gaps), by_value);
+        bench_sort(gaps, count);
         found = gaps[count / 2] / 2;
     }
     free(gaps);
