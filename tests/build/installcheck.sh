@@ -188,7 +188,7 @@ large_examples() {
     try "example decode for the CPU" $CXX -std=c++17 -O1 -x c++ \
         "$src/../examples/decode/decode.cu" -x none -o "$tmp/decode_cpu" $flags
     try "it runs" "$tmp/decode_cpu"
-    try "it refuses a shape" says 'a power of two' "$tmp/decode_cpu" --head-dim 48
+    try "it refuses a shape" says 'a multiple of' "$tmp/decode_cpu" --heads 3
     try "it refuses a small pool" says 'two of the largest tiles' "$tmp/decode_cpu" --pool 1600
     printf '%%%%MatrixMarket matrix coordinate real general\n99999999999 99999999999 1\n1 1 1\n' \
         >"$tmp/rows.mtx"
