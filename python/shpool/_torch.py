@@ -110,11 +110,10 @@ def _run_time():
     return ["-nodefaultlibs", loaded, "-lm", "-lgcc_s", "-lgcc", "-lc"] if loaded else []
 
 
-def build(source, path):
-    """A shared library against PyTorch and libshpool."""
+def _compile(path):
     top = os.path.dirname(torch.__file__)
     library = _c.path_of_library()
-    command = [*_compiler(), *_flags(), source,
+    command = [*_compiler(), *_flags(), os.path.join(HERE, SOURCES[0]),
                "-I" + shpool.include(), "-isystem", os.path.join(top, "include")]
     for folder in _cuda_headers():
         command += ["-isystem", folder]
@@ -144,7 +143,7 @@ def library():
         raise _refused(f"PyTorch {torch.__version__} is older than {OLDEST[0]}.{OLDEST[1]}")
     path = os.path.join(_folder(), f"torch-{_key()}.so")
     if not os.path.exists(path):
-        build(os.path.join(HERE, SOURCES[0]), path)
+        _compile(path)
     try:
         part = ctypes.CDLL(path)
     except OSError as reason:

@@ -10,15 +10,17 @@ noinst_HEADERS += \
 	tests/gpu/groups_check.cuh \
 	tests/gpu/groups_kernel.cuh \
 	tests/gpu/groups_wait.cuh \
-	tests/gpu/linked.cuh \
 	tests/gpu/trace_kernel.cuh \
 	tests/gpu/trial.h
 EXTRA_DIST += \
 	tests/gpu/advise.cu \
 	tests/gpu/after.cu \
+	tests/gpu/alias.cu \
 	tests/gpu/alone.cu \
 	tests/gpu/bench_cluster.cu \
-	tests/gpu/binding_inline.cu \
+	tests/gpu/binding_inline_bitmap.cu \
+	tests/gpu/binding_inline_thread_first_fit.cu \
+	tests/gpu/binding_linked.cu \
 	tests/gpu/bindings.cu \
 	tests/gpu/bindings_linked.cu \
 	tests/gpu/buffers.cu \
@@ -31,6 +33,7 @@ EXTRA_DIST += \
 	tests/gpu/groups.cu \
 	tests/gpu/groups_inline.cu \
 	tests/gpu/groups_linked.cu \
+	tests/gpu/groups_lto.cu \
 	tests/gpu/launch.cu \
 	tests/gpu/launch_own.c \
 	tests/gpu/layout.cu \
@@ -40,16 +43,16 @@ EXTRA_DIST += \
 	tests/gpu/loadstore_threads.cu \
 	tests/gpu/marks.cu \
 	tests/gpu/persistent.cu \
+	tests/gpu/python/decode.py \
 	tests/gpu/python/pairs.cu \
 	tests/gpu/python/pools.py \
 	tests/gpu/python/pytorch.py \
 	tests/gpu/python/pytorch_fit.py \
 	tests/gpu/python/pytorch_own.py \
-	tests/gpu/python/pytorch_programs.py \
+	tests/gpu/python/pytorch_peak.py \
 	tests/gpu/python/pytorch_steps.py \
 	tests/gpu/python/pytorch_whole.py \
 	tests/gpu/python/times.py \
-	tests/gpu/python/torch_calls.cc \
 	tests/gpu/python/torch_empty.cu \
 	tests/gpu/resource.cu \
 	tests/gpu/share.cu \
@@ -58,7 +61,8 @@ EXTRA_DIST += \
 	tests/gpu/stage.cu \
 	tests/gpu/trace.cu \
 	tests/gpu/trace_inline.cu \
-	tests/gpu/trace_linked.cu
+	tests/gpu/trace_linked.cu \
+	tests/gpu/trace_lto.cu
 shpool_test_scripts += tests/gpu/python/pools.sh tests/gpu/python/torch.sh
 if HAVE_NVCC
 shpool_gpu_tests = \
@@ -113,17 +117,10 @@ TESTS += $(shpool_gpu_tests)
 shpool_nvcc_programs += tests/gpu/advise tests/gpu/bench_cluster
 
 if HAVE_LTO_IR
-shpool_bindings_lto = tests/gpu/bindings_linked_lto.o
-shpool_groups_lto   = tests/gpu/groups_linked_lto.o
-shpool_trace_lto    = tests/gpu/trace_linked_lto.o
-tests/gpu/bindings_linked_lto.c: SHPOOL_NVCC_CPPFLAGS += -DBINDING_KERNEL=binding_linked
-tests/gpu/groups_linked_lto.c: SHPOOL_NVCC_CPPFLAGS += -DGROUPS_KERNEL=groups_kernel_linked
-tests/gpu/trace_linked_lto.c: SHPOOL_NVCC_CPPFLAGS += -DTRACE_KERNEL=trace_kernel_linked
+shpool_bindings_lto = tests/gpu/binding_linked_lto.o
+shpool_groups_lto   = tests/gpu/groups_lto_lto.o
+shpool_trace_lto    = tests/gpu/trace_lto_lto.o
 endif
-tests/gpu/binding_inline_%.o: tests/gpu/binding_inline.cu
-	@$(MKDIR_P) $(@D)
-	$(AM_V_NVCC)$(NVCC) $(SHPOOL_NVCC_CPPFLAGS) -DSHPOOL_INLINE=$* $(SHPOOL_NVCC_FLAGS) -dc \
-	  -MMD -MP -MT $@ -MF $(@:.o=.cud) -o $@ $<
 tests/gpu/bindings: tests/gpu/binding_inline_bitmap.o tests/gpu/bindings_linked.o \
 	tests/gpu/binding_inline_thread_first_fit.o examples/own_allocator/device.o \
 	examples/own_allocator/host.o $(shpool_bindings_lto)
@@ -143,6 +140,5 @@ endif
 examples/own_allocator/host.o: examples/own_allocator/host.c
 	@$(MKDIR_P) $(@D)
 	$(AM_V_CC)$(CC) $(DEFS) -I. $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) -c -o $@ $<
--include $(patsubst %.cu,%.cud,$(filter tests/gpu/%.cu,$(EXTRA_DIST))) \
-  $(wildcard tests/gpu/binding_inline_*.cud)
+-include $(patsubst %.cu,%.cud,$(filter tests/gpu/%.cu,$(EXTRA_DIST)))
 endif

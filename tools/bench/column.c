@@ -17,8 +17,7 @@ const char *const bench_kind_names[] = {
     [BENCH_TEXT] = "text", [BENCH_NAME] = "name", [BENCH_U32] = "u32", [BENCH_U64] = "u64",
     [BENCH_INT] = "int", [BENCH_REAL] = "real", [BENCH_SERIES] = "series"};
 
-/* The member of a record as text, with all digits that count; empty: none. */
-static void cell(const bench_column *column, const void *record, char *text, size_t bytes)
+void bench_cell(const bench_column *column, const void *record, char *text, size_t bytes)
 {
     const void  *member = (const char *)record + column->offset;
     shpool_text  out    = shpool_text_make(text, bytes);
@@ -64,7 +63,7 @@ void bench_csv_facts(FILE *to, const bench_column *columns, const void *record)
     char text[CELL_BYTES];
 
     for (c = columns; c->name != NULL; c++) {
-        cell(c, record, text, sizeof(text));
+        bench_cell(c, record, text, sizeof(text));
         text[strcspn(text, "\r\n")] = '\0';
         fprintf(to, "# %s: %s\n", c->name, text);
     }
@@ -76,7 +75,7 @@ static void json_member(tool_json *json, const bench_column *column, const void 
     const bench_series *series = member;
     char                text[CELL_BYTES];
 
-    cell(column, record, text, sizeof(text));
+    bench_cell(column, record, text, sizeof(text));
     switch (column->kind) {
     case BENCH_REAL:
         if (text[0] != '\0') {
@@ -142,7 +141,7 @@ void bench_csv_row(FILE *to, const bench_column *columns, const void *record)
     char text[CELL_BYTES];
 
     for (const bench_column *c = columns; c->name != NULL; c++) {
-        cell(c, record, text, sizeof(text));
+        bench_cell(c, record, text, sizeof(text));
         if (c != columns) {
             fputc(',', to);
         }
@@ -185,7 +184,7 @@ void bench_table_row(FILE *to, const bench_column *columns, const void *record, 
         if (!is_shown(c, shown)) {
             continue;
         }
-        cell(c, record, text, sizeof(text));
+        bench_cell(c, record, text, sizeof(text));
         if (c->width == 0) {
             fprintf(to, "%s%s", (text[0] != '\0') ? "  " : "", text);
             continue;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench without kernels for GPUs: what the files of nvcc define. */
+/* shpool-bench without kernels for GPUs: what gpu.cu, block/cuda.cu, loadstore/run.cu and
+ * trace/replay_cuda.cu define. */
 #include "config.h"
 
 #include <stdio.h>

@@ -12,6 +12,23 @@
 #define INTEGER(_json, _of, _member) tool_json_integer(_json, #_member, (long long)(_of)->_member)
 #define TEXT(_json, _of, _member)    tool_json_text(_json, #_member, (_of)->_member)
 
+static tool_json begin_document(void)
+{
+    tool_json json = { .to = stdout };
+
+    tool_json_open(&json, NULL, '{');
+    return json;
+}
+
+/* Past the lists and objects that are open. */
+static int end_document(tool_json *json)
+{
+    while (json->depth > 0) {
+        tool_json_close(json);
+    }
+    return EXIT_OK; /* tool_leave() looks whether it was written */
+}
+
 /* The number, and the letter of sm_90a. */
 static void put_arch(tool_json *json, uint32_t arch)
 {
@@ -51,7 +68,7 @@ static void put_allocator(tool_json *json, const shpool_allocator *allocator)
 
 int json_list(const info_selected *selected)
 {
-    tool_json json = tool_json_begin(stdout);
+    tool_json json = begin_document();
     const shpool_selection *selection = &selected->selection;
 
     tool_json_text(&json, "version", shpool_version());
@@ -65,15 +82,14 @@ int json_list(const info_selected *selected)
     if (selected->status != SHPOOL_OK) {
         tool_json_text(&json, "selected", NULL);
         tool_json_text(&json, "error", shpool_last_error());
-        tool_json_end(&json, 0);
+        (void)end_document(&json);
         return info_failed();
     }
     tool_json_open(&json, "selected", '{');
     tool_json_text(&json, "name", selection->allocator->name);
     TEXT(&json, selection, origin);
     tool_json_text(&json, "spec", selection->text);
-    tool_json_end(&json, 0);
-    return EXIT_OK;
+    return end_document(&json);
 }
 
 static void put_example(tool_json *json, const info_example *example)
@@ -97,7 +113,7 @@ static void put_example(tool_json *json, const info_example *example)
 
 int json_show(const shpool_allocator *allocator)
 {
-    tool_json json = tool_json_begin(stdout);
+    tool_json json = begin_document();
     info_example examples[INFO_EXAMPLES];
 
     put_allocator(&json, allocator);
@@ -106,13 +122,12 @@ int json_show(const shpool_allocator *allocator)
     for (size_t i = 0; i < INFO_EXAMPLES; i++) {
         put_example(&json, &examples[i]);
     }
-    tool_json_end(&json, 0);
-    return EXIT_OK;
+    return end_document(&json);
 }
 
 int json_devices(const shpool_driver_device *devices, size_t count, uint32_t version)
 {
-    tool_json json = tool_json_begin(stdout);
+    tool_json json = begin_document();
 
     tool_json_integer(&json, "driver_version", version);
     tool_json_open(&json, "devices", '[');
@@ -128,8 +143,7 @@ int json_devices(const shpool_driver_device *devices, size_t count, uint32_t ver
         INTEGER(&json, &devices[i], memory);
         tool_json_close(&json);
     }
-    tool_json_end(&json, 0);
-    return EXIT_OK;
+    return end_document(&json);
 }
 
 /* The first `bytes` of a text. */
@@ -163,7 +177,7 @@ static void put_keys(tool_json *json, const char *keys)
 
 int json_config(void)
 {
-    tool_json json = tool_json_begin(stdout);
+    tool_json json = begin_document();
     shpool_variable variable;
     int failed = 0;
 
@@ -183,13 +197,13 @@ int json_config(void)
         put_keys(&json, (i == SHPOOL_VARIABLE_ALLOCATOR) ? shpool_block_keys : NULL);
         tool_json_close(&json);
     }
-    tool_json_end(&json, 0);
+    (void)end_document(&json);
     return failed ? EXIT_FAILED : EXIT_OK;
 }
 
 int json_device(void)
 {
-    tool_json json = tool_json_begin(stdout);
+    tool_json json = begin_document();
     const shpool_device_provider *one;
 
     tool_json_open(&json, "device_allocators", '[');
@@ -201,13 +215,12 @@ int json_device(void)
         put_keys(&json, one->keys);
         tool_json_close(&json);
     }
-    tool_json_end(&json, 0);
-    return EXIT_OK;
+    return end_document(&json);
 }
 
 int json_archs(void)
 {
-    tool_json json = tool_json_begin(stdout);
+    tool_json json = begin_document();
     shpool_arch arch;
 
     tool_json_open(&json, "archs", '[');
@@ -221,8 +234,7 @@ int json_archs(void)
         INTEGER(&json, &arch, blocks_sm);
         tool_json_close(&json);
     }
-    tool_json_end(&json, 0);
-    return EXIT_OK;
+    return end_document(&json);
 }
 
 static void put_overhead(tool_json *json, const info_geometry *geometry,
@@ -252,7 +264,7 @@ static void put_overhead(tool_json *json, const info_geometry *geometry,
 
 int json_overhead(const info_geometry *geometry, const shpool_allocator *only)
 {
-    tool_json json = tool_json_begin(stdout);
+    tool_json json = begin_document();
     info_tally tally = { 0, 0 };
 
     INTEGER(&json, &geometry->want, block_threads);
@@ -265,14 +277,14 @@ int json_overhead(const info_geometry *geometry, const shpool_allocator *only)
             put_overhead(&json, geometry, allocator, &tally);
         }
     }
-    tool_json_end(&json, 0);
+    (void)end_document(&json);
     return info_tally_failed(&tally);
 }
 
 int json_link(const info_link *result, uint32_t arch)
 {
     static const char *const ways[INFO_LINK_WAYS] = { "linker", "memory", "disk" };
-    tool_json json = tool_json_begin(stdout);
+    tool_json json = begin_document();
 
     TEXT(&json, result, allocator);
     put_arch(&json, arch);
@@ -285,6 +297,5 @@ int json_link(const info_link *result, uint32_t arch)
             tool_json_text(&json, ways[i], NULL);
         }
     }
-    tool_json_end(&json, 0);
-    return EXIT_OK;
+    return end_document(&json);
 }

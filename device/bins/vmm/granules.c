@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Default of `granules`. */
-#define MANY 64u
+#define MANY 256u
 
 /* ---- capabilities of the driver ---- */
 

@@ -114,7 +114,8 @@ void bins_visit_idle(bins_self *bins, bins_visit *visit, void *user)
 }
 
 /* Makes spare granules of a piece of a free block; returns what is left above it, or NULL. */
-static bins_block *leave_piece(bins_self *bins, bins_block *block, size_t first, size_t count)
+static bins_block *leave_piece(bins_self *bins, bins_block *block, size_t first, size_t count,
+                               int drop)
 {
     size_t granule = bins->granules.bytes;
     bins_slab *slab = block->slab;
@@ -129,6 +130,9 @@ static bins_block *leave_piece(bins_self *bins, bins_block *block, size_t first,
 
         rest = (record[1] == NULL) ? above : NULL;
         bins_places_leave(bins, slab, first, count, piece->last, piece->seq);
+        if (drop && bins_is_done(piece)) {
+            bins_places_drop(bins, slab, first, count);
+        }
         bins_hole_put(bins, piece);
     }
     bins_records_put(bins, record);
@@ -136,7 +140,7 @@ static bins_block *leave_piece(bins_self *bins, bins_block *block, size_t first,
 }
 
 /* Some of a free block's whole granules, next to a hole if there is one. */
-static void reclaim_from(bins_self *bins, bins_block *block, size_t wanted)
+static void reclaim_from(bins_self *bins, bins_block *block, size_t wanted, int drop)
 {
     int top = !bins_is_hole(block->below) || bins_is_hole(block->above);
     size_t first;
@@ -147,7 +151,7 @@ static void reclaim_from(bins_self *bins, bins_block *block, size_t wanted)
         count = wanted;
     }
     if (count > 0) {
-        (void)leave_piece(bins, block, first, count);
+        (void)leave_piece(bins, block, first, count, drop);
     }
 }
 
@@ -157,6 +161,7 @@ typedef struct reclaim {
     size_t found;
     const shpool_timeline *timeline; /* NULL: those that no stream uses */
     const bins_site *site;
+    int drop;                        /* 1: unmap them, if no stream uses them */
 } reclaim;
 
 static void reclaim_block(bins_self *bins, bins_block *block, void *user)
@@ -166,16 +171,16 @@ static void reclaim_block(bins_self *bins, bins_block *block, void *user)
 
     if ((r->found < r->spares) && bins_is_movable(block, r->timeline) &&
         !bins_is_at(block, r->site)) {
-        reclaim_from(bins, block, r->spares - r->found);
+        reclaim_from(bins, block, r->spares - r->found, r->drop);
         r->found += bins->granules.spares - before;
     }
 }
 
 static void reclaim_all(bins_self *bins, size_t spares, const shpool_timeline *timeline,
-                        const bins_site *s)
+                        const bins_site *s, int drop)
 {
     reclaim r = { .spares = spares, .found = bins_spares_usable(bins, timeline),
-                  .timeline = timeline, .site = s };
+                  .timeline = timeline, .site = s, .drop = drop };
 
     if (r.found < spares) {
         bins_visit_idle(bins, reclaim_block, &r);
@@ -184,7 +189,7 @@ static void reclaim_all(bins_self *bins, size_t spares, const shpool_timeline *t
 
 void bins_range_reclaim(bins_self *bins, size_t spares)
 {
-    reclaim_all(bins, spares, NULL, NULL);
+    reclaim_all(bins, spares, NULL, NULL, 0);
 }
 
 /* 1: bins_price() counted it. */
@@ -207,19 +212,19 @@ static void reclaim_wanted(bins_self *bins, bins_block *block, void *user)
              is_wanted(bins, &block->slab->place[first + count]);) {
             count++;
         }
-        block = (count > 0) ? leave_piece(bins, block, first, count) : NULL;
+        block = (count > 0) ? leave_piece(bins, block, first, count, 0) : NULL;
     }
 }
 
-void bins_gather(bins_self *bins, bins_lane *lane, const bins_site *s, size_t spares)
+void bins_gather(bins_self *bins, bins_lane *lane, const bins_site *s, size_t spares, int drop)
 {
     const shpool_timeline *timeline = &lane->timeline;
 
     bins_visit_idle(bins, reclaim_wanted, (void *)(uintptr_t)s);
-    reclaim_all(bins, spares, timeline, s);
+    reclaim_all(bins, spares, timeline, s, drop);
     if (bins_spares_usable(bins, timeline) < spares) {
         bins_poll(bins, lane);
-        reclaim_all(bins, spares, timeline, s);
+        reclaim_all(bins, spares, timeline, s, drop);
     }
 }
 

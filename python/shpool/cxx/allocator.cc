@@ -79,7 +79,7 @@ public:
         const DeviceIndex  device = current_device();
         const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(device);
 
-        if (!isEnabled() || is_of_pool(device, stream)) {
+        if (is_of_pool(device, stream)) {
             return with_own_deleter(
                 from_native(device, [&] { return native_->allocate(bytes); }));
         }
@@ -96,7 +96,7 @@ public:
     {
         const DeviceIndex device = current_device();
 
-        if (!isEnabled() || is_of_pool(device, stream)) {
+        if (is_of_pool(device, stream)) {
             return from_native(device,
                                [&] { return native_->raw_alloc_with_stream(bytes, stream); });
         }
@@ -107,16 +107,21 @@ public:
 
     void raw_delete(void *ptr) override
     {
-        if ((ptr != nullptr) && !give_back(ptr)) {
-            native_->raw_delete(ptr);
-        }
-    }
+        Allocation one;
 
-    /* Of a DataPtr.  Memory of pools is cached, also if it dies while caching is disabled. */
-    void delete_data(void *ptr)
-    {
-        if ((ptr != nullptr) && !give_back(ptr)) {
-            pool_deleter_(ptr);
+        if (ptr == nullptr) {
+            return;
+        }
+        if (!ledger_.remove(ptr, &one)) {
+            native_->raw_delete(ptr);
+            return;
+        }
+        report(ptr, one, -int64_t(one.rounded()));
+        if (const auto *trace = c10::impl::GPUTrace::get_trace(); C10_UNLIKELY(trace != nullptr)) {
+            (*trace)->trace_gpu_memory_deallocation(c10::kCUDA, uintptr_t(ptr));
+        }
+        if (shpool_device_free(allocators_[one.device], ptr, one.stream) != SHPOOL_OK) {
+            TORCH_WARN("memory was not freed: ", shpool_last_error());
         }
     }
 
@@ -129,7 +134,7 @@ public:
         }
         if (!ledger_.find(ptr.get(), &one)) {
             /* PyTorch's own deleter identifies its memory; without a context nothing is freed */
-            const c10::DataPtr alias(ptr.get(), nullptr, pool_deleter_, ptr.device());
+            const c10::DataPtr alias(ptr.get(), nullptr, native_->raw_deleter(), ptr.device());
 
             native_->recordStream(alias, stream);
         } else if (one.stream != stream.stream()) {
@@ -231,8 +236,10 @@ public:
 protected:
     void trim() override
     {
-        for (DeviceIndex i = 0; i < max_devices; i++) {
-            trim_device(i);
+        for (auto &allocator : allocators_) {
+            if (allocator != nullptr) {
+                (void)shpool_device_trim(allocator, 0);
+            }
         }
     }
 
@@ -324,34 +331,6 @@ private:
         return ptr;
     }
 
-    /* False: the memory is not libshpool's. */
-    bool give_back(void *ptr)
-    {
-        Allocation one;
-
-        if (!ledger_.remove(ptr, &one)) {
-            return false;
-        }
-        report(ptr, one, -int64_t(one.rounded()));
-        if (const auto *trace = c10::impl::GPUTrace::get_trace(); C10_UNLIKELY(trace != nullptr)) {
-            (*trace)->trace_gpu_memory_deallocation(c10::kCUDA, uintptr_t(ptr));
-        }
-        if (shpool_device_free(allocators_[one.device], ptr, one.stream) != SHPOOL_OK) {
-            TORCH_WARN("memory was not freed: ", shpool_last_error());
-        }
-        return true;
-    }
-
-    void trim_device(DeviceIndex device)
-    {
-        const uint64_t before = stats_of(device).driver_bytes;
-
-        if (before > 0) {
-            (void)shpool_device_trim(allocators_[device], 0);
-            ledger_.returned(device, before - std::min(before, stats_of(device).driver_bytes));
-        }
-    }
-
     /* Idle memory of pools goes back to the driver; PyTorch's own allocator cannot return it while
      * a pool is in use. */
     void reclaim()
@@ -371,7 +350,7 @@ private:
                 throw;
             }
         }
-        trim_device(device);
+        (void)shpool_device_trim(allocators_[device], 0);
         return function();
     }
 
@@ -440,7 +419,7 @@ Allocator *installed;
 
 void release(void *ptr)
 {
-    installed->delete_data(ptr);
+    installed->raw_delete(ptr);
 }
 
 } // namespace

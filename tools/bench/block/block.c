@@ -239,12 +239,20 @@ static int open_outputs(report *out)
     return 0;
 }
 
+/* Close what is open. */
+static void end_json(tool_json *json)
+{
+    while (json->depth > 0) {
+        tool_json_close(json);
+    }
+}
+
 /* Draw the chart of the rows; 0, or -1: stderr says why not. */
 static int draw(report *out)
 {
     const char *path = out->options->plot;
 
-    tool_json_end(&out->chart, 0);
+    end_json(&out->chart);
     if (out->rows == 0) {
         tool_say("shpool-bench: %s: there are no results to draw\n", path);
         return -1;
@@ -265,7 +273,7 @@ static int finish(report *out)
                bench_s(out->facts.planned));
     }
     failed |= close_output(options->csv, &out->csv, 1);
-    tool_json_end(&out->json, 0);
+    end_json(&out->json);
     failed |= close_output(options->json, &out->json_file, !failed);
     if (options->plot != NULL) {
         failed |= draw(out) != 0;

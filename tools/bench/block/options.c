@@ -160,8 +160,7 @@ static int conflicts(int argc, char **argv, void *options)
     return skips_asked(o);
 }
 
-static const tool_parser parser = {"shpool-bench", "shpool-bench", option_rows, usage, conflicts, 0,
-                                   NULL};
+static const tool_parser parser = {"shpool-bench", "shpool-bench", option_rows, usage, conflicts};
 
 int bench_options_parse(int argc, char **argv, bench_options *options)
 {

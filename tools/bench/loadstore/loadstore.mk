@@ -1,5 +1,6 @@
 # Block-cooperative loads and stores, beside CUB's.
-tools_libtools_a_SOURCES += \
+shpool_bench_SOURCES += \
+	tools/bench/loadstore/facts.c \
 	tools/bench/loadstore/loadstore.c \
 	tools/bench/loadstore/loadstore.h
 EXTRA_DIST += tools/bench/loadstore/kernels.cuh tools/bench/loadstore/run.cu \

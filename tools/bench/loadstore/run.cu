@@ -11,7 +11,6 @@
 
 #include <shpool/layout.h>
 
-#include "tools/bench/gpu.cuh"
 #include "loadstore.h"
 
 typedef unsigned long long ull;
@@ -43,9 +42,20 @@ struct bench {
     unsigned char *in, *out;
     ull           *errors;
     uint32_t      *sum;
+    cudaEvent_t    from, to;
     int            sms;
     char          *error; /* of the run; a row has a note of its own */
 };
+
+bool failed(cudaError_t error, const char *what, char *text, size_t bytes)
+{
+    if (error == cudaSuccess) {
+        return false;
+    }
+    snprintf(text, bytes, "%s: %s", what, cudaGetErrorString(error));
+    (void)cudaGetLastError();
+    return true;
+}
 
 /* ---- input, and the expected output ---- */
 
@@ -149,9 +159,21 @@ cudaError_t start(const bench &b, const job &j, uint32_t *sum)
                             j.entry->shared_bytes, NULL);
 }
 
-cudaError_t device_copy(const bench &b)
+/* Milliseconds of the work that `work` enqueues. */
+template <typename WORK> cudaError_t timed(const bench &b, const WORK &work, float *ms)
 {
-    return cudaMemcpyAsync(b.out, b.in, b.options->bytes, cudaMemcpyDeviceToDevice, NULL);
+    cudaError_t error = cudaEventRecord(b.from);
+
+    if (error == cudaSuccess) {
+        error = work();
+    }
+    if (error == cudaSuccess) {
+        error = cudaEventRecord(b.to);
+    }
+    if (error == cudaSuccess) {
+        error = cudaEventSynchronize(b.to);
+    }
+    return (error == cudaSuccess) ? cudaEventElapsedTime(ms, b.from, b.to) : error;
 }
 
 /* The median of options->repeats, after two that warm the instruction cache. */
@@ -165,7 +187,7 @@ template <typename WORK> cudaError_t median(const bench &b, const WORK &work, fl
     }
     for (float &t : times) {
         if (error == cudaSuccess) {
-            error = bench_timed(work, &t);
+            error = timed(b, work, &t);
         }
     }
     std::sort(times.begin(), times.end());
@@ -208,8 +230,8 @@ bool shape_grid(const bench &b, job *j, bench_ls_row *row)
     if (e->kernel == NULL) { /* the library's own launch */
         return true;
     }
-    if (bench_failed(cudaFuncGetAttributes(&attributes, e->kernel), "cudaFuncGetAttributes",
-                     row->note, sizeof(row->note))) {
+    if (failed(cudaFuncGetAttributes(&attributes, e->kernel), "cudaFuncGetAttributes", row->note,
+               sizeof(row->note))) {
         return false;
     }
     if ((cudaFuncSetAttribute(e->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -256,8 +278,8 @@ bool measure(const bench &b, const bench_ls_entry &entry, double copy_gbs, bench
     if (error == cudaSuccess) {
         error = median(b, [&]() { return start(b, j, NULL); }, &ms);
     }
-    if (bench_failed(error, "launch", row->note, sizeof(row->note))) {
-        return !bench_failed(cudaDeviceSynchronize(), entry.function, b.error, 256);
+    if (failed(error, "launch", row->note, sizeof(row->note))) {
+        return !failed(cudaDeviceSynchronize(), entry.function, b.error, 256);
     }
     row->gbs = (double)bytes / ms * 1e-6;
     return true;
@@ -312,8 +334,9 @@ bool run_type(const bench &b, const std::vector<bench_ls_entry> &entries, bench_
     float                   ms   = 0.0f;
     double                  copy = 0.0;
 
-    if (bench_failed(median(b, [&]() { return device_copy(b); }, &ms), "cudaMemcpyAsync", b.error,
-                     256)) {
+    if (failed(median(b, [&]() {
+            return cudaMemcpyAsync(b.out, b.in, o->bytes, cudaMemcpyDeviceToDevice, NULL);
+        }, &ms), "cudaMemcpyAsync", b.error, 256)) {
         return false;
     }
     copy = 2.0 * (double)o->bytes / ms * 1e-6;
@@ -340,27 +363,30 @@ bool run_type(const bench &b, const std::vector<bench_ls_entry> &entries, bench_
 
 bool prepare(bench *b)
 {
-    const size_t bytes  = b->options->bytes;
-    int          device = 0;
-    float        spun   = 0.0f;
-    const auto   good   = [b](cudaError_t error, const char *what) {
-        return !bench_failed(error, what, b->error, 256);
-    };
+    int   device = 0;
+    float spun   = 0.0f;
+    bool  good =
+        !failed(cudaGetDevice(&device), "cudaGetDevice", b->error, 256) &&
+        !failed(cudaDeviceGetAttribute(&b->sms, cudaDevAttrMultiProcessorCount, device),
+                "cudaDeviceGetAttribute", b->error, 256) &&
+        !failed(cudaEventCreate(&b->from), "cudaEventCreate", b->error, 256) &&
+        !failed(cudaEventCreate(&b->to), "cudaEventCreate", b->error, 256) &&
+        !failed(cudaMalloc(&b->in, b->options->bytes), "cudaMalloc of --bytes", b->error, 256) &&
+        !failed(cudaMalloc(&b->out, b->options->bytes), "cudaMalloc of --bytes", b->error, 256) &&
+        !failed(cudaMalloc(&b->errors, sizeof(*b->errors)), "cudaMalloc", b->error, 256) &&
+        !failed(cudaMalloc(&b->sum, 2 * sizeof(*b->sum)), "cudaMalloc", b->error, 256);
 
-    if (!good(cudaGetDevice(&device), "cudaGetDevice") ||
-        !good(cudaDeviceGetAttribute(&b->sms, cudaDevAttrMultiProcessorCount, device),
-              "cudaDeviceGetAttribute") ||
-        !good(cudaMalloc(&b->in, bytes), "cudaMalloc of --bytes") ||
-        !good(cudaMalloc(&b->out, bytes), "cudaMalloc of --bytes") ||
-        !good(cudaMalloc(&b->errors, sizeof(*b->errors)), "cudaMalloc") ||
-        !good(cudaMalloc(&b->sum, 2 * sizeof(*b->sum)), "cudaMalloc")) {
+    if (!good) {
         return false;
     }
-    fill<<<b->sms * 4, 512>>>(reinterpret_cast<uint32_t *>(b->in), bytes / 4);
+    fill<<<b->sms * 4, 512>>>(reinterpret_cast<uint32_t *>(b->in), b->options->bytes / 4);
     for (int i = 0; (spun < SPIN_MS) && (i < 100000); i++) {
         float ms = 0.0f;
 
-        if (!good(bench_timed([&]() { return device_copy(*b); }, &ms), "spin-up")) {
+        if (failed(timed(*b, [&]() {
+                return cudaMemcpyAsync(b->out, b->in, b->options->bytes, cudaMemcpyDeviceToDevice,
+                                       NULL);
+            }, &ms), "spin-up", b->error, 256)) {
             return false;
         }
         spun += ms;
@@ -400,5 +426,11 @@ extern "C" int bench_loadstore_run(const bench_ls_options *options, bench_ls_sin
     (void)cudaFree(b.out);
     (void)cudaFree(b.errors);
     (void)cudaFree(b.sum);
+    if (b.from != NULL) {
+        (void)cudaEventDestroy(b.from);
+    }
+    if (b.to != NULL) {
+        (void)cudaEventDestroy(b.to);
+    }
     return good ? 0 : -1;
 }

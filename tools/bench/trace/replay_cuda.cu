@@ -8,7 +8,6 @@
 
 #include <shpool/shpool.cuh>
 
-#include "tools/bench/gpu.cuh"
 #include "replay.h"
 #include "replay_kernel.h"
 
@@ -33,7 +32,11 @@ struct place {
 
 bool good(cudaError_t error, const char *what, const place &to)
 {
-    return !bench_failed(error, what, to.why, to.bytes);
+    if (error != cudaSuccess) {
+        snprintf(to.why, to.bytes, "%s: %s", what, cudaGetErrorString(error));
+        (void)cudaGetLastError();
+    }
+    return error == cudaSuccess;
 }
 
 /* The memory that the kernel's arguments point to. */

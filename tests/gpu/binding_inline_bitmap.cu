@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+/* binding_kernel.cuh with bitmap inlined. */
+#define SHPOOL_INLINE  bitmap
+#define BINDING_STATICS
+#define BINDING_KERNEL binding_inline_bitmap
+#include "binding_kernel.cuh"
+
+extern "C" int binding_run_inline_bitmap(const char *spec, uint32_t first,
+                                         uint32_t kernels, uint32_t *out)
+{
+    static const void *const kernel[] = {(const void *)BINDING_KERNEL,
+                                         BINDING_EACH_STATIC(BINDING_POINTER)};
+
+    return binding_run_kernels("inline bitmap", kernel, spec, first, kernels, out);
+}
+
+/* This kernel's pool must not open with another allocator. */
+extern "C" shpool_status binding_open_other_bitmap(const char *other)
+{
+    shpool_config want = {};
+    shpool_pool   pool = {};
+
+    want.block_threads = BINDING_THREADS;
+    want.payload_bytes = BINDING_PAYLOAD;
+    return shpool_open(other, &want, &pool);
+}
