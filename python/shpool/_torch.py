@@ -110,10 +110,11 @@ def _run_time():
     return ["-nodefaultlibs", loaded, "-lm", "-lgcc_s", "-lgcc", "-lc"] if loaded else []
 
 
-def _compile(path):
+def build(source, path):
+    """A shared library against PyTorch and libshpool."""
     top = os.path.dirname(torch.__file__)
     library = _c.path_of_library()
-    command = [*_compiler(), *_flags(), os.path.join(HERE, SOURCES[0]),
+    command = [*_compiler(), *_flags(), source,
                "-I" + shpool.include(), "-isystem", os.path.join(top, "include")]
     for folder in _cuda_headers():
         command += ["-isystem", folder]
@@ -143,7 +144,7 @@ def library():
         raise _refused(f"PyTorch {torch.__version__} is older than {OLDEST[0]}.{OLDEST[1]}")
     path = os.path.join(_folder(), f"torch-{_key()}.so")
     if not os.path.exists(path):
-        _compile(path)
+        build(os.path.join(HERE, SOURCES[0]), path)
     try:
         part = ctypes.CDLL(path)
     except OSError as reason:

@@ -49,10 +49,11 @@ EXTRA_DIST += \
 	tests/gpu/python/pytorch.py \
 	tests/gpu/python/pytorch_fit.py \
 	tests/gpu/python/pytorch_own.py \
-	tests/gpu/python/pytorch_peak.py \
+	tests/gpu/python/pytorch_programs.py \
 	tests/gpu/python/pytorch_steps.py \
 	tests/gpu/python/pytorch_whole.py \
 	tests/gpu/python/times.py \
+	tests/gpu/python/torch_calls.cc \
 	tests/gpu/python/torch_empty.cu \
 	tests/gpu/resource.cu \
 	tests/gpu/share.cu \

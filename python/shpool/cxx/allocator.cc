@@ -79,7 +79,7 @@ public:
         const DeviceIndex  device = current_device();
         const cudaStream_t stream = c10::cuda::getCurrentCUDAStream(device);
 
-        if (is_of_pool(device, stream)) {
+        if (!isEnabled() || is_of_pool(device, stream)) {
             return with_own_deleter(
                 from_native(device, [&] { return native_->allocate(bytes); }));
         }
@@ -96,7 +96,7 @@ public:
     {
         const DeviceIndex device = current_device();
 
-        if (is_of_pool(device, stream)) {
+        if (!isEnabled() || is_of_pool(device, stream)) {
             return from_native(device,
                                [&] { return native_->raw_alloc_with_stream(bytes, stream); });
         }
@@ -236,9 +236,12 @@ public:
 protected:
     void trim() override
     {
-        for (auto &allocator : allocators_) {
-            if (allocator != nullptr) {
-                (void)shpool_device_trim(allocator, 0);
+        for (DeviceIndex i = 0; i < max_devices; i++) {
+            const uint64_t before = stats_of(i).driver_bytes;
+
+            if (before > 0) {
+                (void)shpool_device_trim(allocators_[i], 0);
+                ledger_.returned(i, before - std::min(before, stats_of(i).driver_bytes));
             }
         }
     }

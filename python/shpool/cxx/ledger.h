@@ -82,6 +82,17 @@ public:
         return true;
     }
 
+    /* To the driver: an event without an address. */
+    void returned(DeviceIndex device, size_t bytes)
+    {
+        if (bytes > 0) {
+            const Context here = context(RecordContext::ALL);
+
+            note(TraceEntry::SEGMENT_FREE, nullptr, {bytes, nullptr, device, nullptr}, here,
+                 RecordContext::ALL);
+        }
+    }
+
     /* Returns the live bytes. */
     size_t fail(const Allocation &one, size_t free_bytes)
     {
@@ -101,10 +112,13 @@ public:
         Lock           lock(lock_);
         const auto    &base = base_[device];
 
-        for (auto array : arrays_) {
-            for (size_t kind : {all_sizes, small_sizes, large_sizes}) {
+        for (size_t kind : {all_sizes, small_sizes, large_sizes}) {
+            for (auto array : arrays_) {
                 add((sum.*array)[kind], (stats_[device].*array)[kind]);
             }
+            /* memory is active as long as it is allocated */
+            add(sum.active[kind], stats_[device].allocation[kind]);
+            add(sum.active_bytes[kind], stats_[device].allocated_bytes[kind]);
         }
         for (size_t kind : {all_sizes, large_sizes}) {
             add(sum.reserved_bytes[kind], state(now.driver_bytes, now.driver_bytes_peak));
@@ -203,9 +217,7 @@ private:
             DeviceStats &stats = stats_[one.device];
 
             change(stats.allocation, 1);
-            change(stats.active, 1);
             change(stats.allocated_bytes, one.rounded());
-            change(stats.active_bytes, one.rounded());
             change(stats.requested_bytes, one.bytes);
         }
     }
@@ -293,8 +305,7 @@ private:
     }
 
     static constexpr StatArray DeviceStats::*arrays_[] = {
-        &DeviceStats::allocation, &DeviceStats::active, &DeviceStats::allocated_bytes,
-        &DeviceStats::active_bytes, &DeviceStats::requested_bytes};
+        &DeviceStats::allocation, &DeviceStats::allocated_bytes, &DeviceStats::requested_bytes};
 
     std::mutex                             lock_; /* of all below */
     ska::flat_hash_map<void *, Allocation> live_;

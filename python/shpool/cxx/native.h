@@ -60,6 +60,15 @@ public:
 
     void init(int devices) override { native_->init(devices); }
     bool initialized() override { return native_->initialized(); }
+
+    /* Without caching, PyTorch's own calls cudaMalloc and cudaFree. */
+    void enable(bool caching) override
+    {
+        native_->enable(caching);
+        caching_.store(caching, std::memory_order_relaxed); /* a thread relies on its own call */
+    }
+
+    bool isEnabled() const override { return caching_.load(std::memory_order_relaxed); }
     bool isHistoryEnabled() override { return native_->isHistoryEnabled(); }
 
     std::shared_ptr<void> getIpcDevPtr(std::string handle) override
@@ -252,10 +261,13 @@ protected:
         });
     }
 
-    /* PyTorch compares deleters to recognise memory of its current allocator. */
+    /* PyTorch compares deleters to recognise memory of its current allocator.  Without caching, the
+     * memory's own deleter calls cudaFree. */
     c10::DataPtr with_own_deleter(c10::DataPtr made)
     {
-        (void)made.compare_exchange_deleter(native_->raw_deleter(), raw_deleter());
+        if (isEnabled()) {
+            (void)made.compare_exchange_deleter(native_->raw_deleter(), raw_deleter());
+        }
         return made;
     }
 
@@ -271,6 +283,7 @@ private:
     std::mutex          pools_lock_; /* held while filters are called */
     std::vector<Pool>   pools_;
     std::atomic<size_t> pools_open_{0};
+    std::atomic<bool>   caching_{true};
 };
 
 } // namespace shpool_torch

@@ -1,18 +1,21 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""PyTorch and CuPy over libshpool, on a GPU: python3 tests/gpu/python/pytorch.py [OUT_FOLDER]
+"""PyTorch and CuPy over libshpool, on a GPU: python3 tests/gpu/python/pytorch.py
 
-Each check runs in a process of its own, because an allocator is chosen before CUDA begins.  Prints
-a line for each; with OUT_FOLDER also writes gpu_torch.json.  The package shpool is on PYTHONPATH or
-installed.  Exit: 0; 1: a check failed; 77: no PyTorch or no GPU.
+Each check runs in a process of its own, because an allocator is chosen before CUDA begins, and all
+run at once.  Prints a line for each.  The package shpool is on PYTHONPATH or installed.  Exit: 0;
+1: a check failed; 77: no PyTorch or no GPU.
 """
 import concurrent.futures
 import ctypes
-import json
 import os
 import subprocess
 import sys
+import time
+
+import pytorch_programs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
+SECONDS = 90  # of a check
 EXAMPLES = os.path.join(HERE, "..", "..", "..", "examples")
 
 
@@ -20,6 +23,10 @@ def require(condition, text):
     if not condition:
         print("FAIL", text)
         sys.exit(1)
+
+
+def run_program(path, *options):
+    sys.exit(subprocess.run([sys.executable, path, *options], check=False).returncode)
 
 
 # ---- checks ----
@@ -39,105 +46,6 @@ def check_oom_in_a_pool_is_an_exception():
             pass
         x = torch.ones(1000, device="cuda")
         require(float(x.sum()) == 1000, "the allocation after the failed one is bad")
-
-
-def check_empty_cache_gives_memory_back():
-    import torch
-    import shpool.torch
-
-    shpool.torch.enable()
-    x = torch.ones(64 << 20, device="cuda")  # 256 MiB
-    require(shpool.torch.stats(0).live_bytes >= 256 << 20, "256 MiB are not live")
-    del x
-    torch.cuda.synchronize()
-    require(shpool.torch.stats(0).idle_bytes >= 256 << 20, "256 MiB are not idle")
-    torch.cuda.empty_cache()
-    require(shpool.torch.stats(0).driver_bytes < 64 << 20, "empty_cache gave nothing back")
-
-
-def check_memory_stats():
-    """The names of torch.cuda.memory_stats() with our numbers."""
-    os.environ["SHPOOL_DEVICE_ALLOCATOR"] = "stats|bins"
-    import torch
-    import shpool.torch
-
-    shpool.torch.enable()
-    x = torch.ones(16 << 20, device="cuda")  # 64 MiB
-    found = shpool.torch.memory_stats(0)
-    require(found["allocated_bytes.all.current"] >= 64 << 20, "64 MiB are not allocated")
-    require(found["reserved_bytes.all.current"] >= found["allocated_bytes.all.current"],
-            "less is reserved than allocated")
-    require(found["allocation.all.allocated"] - found["allocation.all.freed"] ==
-            found["allocation.all.current"], "allocations minus frees are not what is live")
-    del x
-    require(shpool.torch.memory_stats(0)["allocated_bytes.all.peak"] >= 64 << 20, "no peak")
-    shpool.torch.reset_peak_memory_stats(0)
-    require(shpool.torch.memory_stats(0)["allocated_bytes.all.peak"] < 64 << 20, "the peak stays")
-
-
-def reuse_across_streams(record):
-    """A slow stream reads x, which is dropped and whose memory the main stream then writes."""
-    import torch
-    import shpool.torch
-
-    shpool.torch.enable()
-    side = torch.cuda.Stream()
-    wrong = 0
-    for _ in range(20):
-        x = torch.full((1 << 20,), 1.0, device="cuda")
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            torch.cuda._sleep(20_000_000)  # about 10 ms
-            total = x.sum()
-        if record:
-            x.record_stream(side)
-        del x
-        y = torch.full((1 << 20,), 2.0, device="cuda")
-        torch.cuda.synchronize()
-        wrong += float(total) != 1 << 20
-        del y
-    return wrong
-
-
-def check_record_stream_keeps_memory():
-    require(reuse_across_streams(True) == 0, "memory was reused under a running stream")
-
-
-def check_without_record_stream_it_is_reused():
-    """The check above can fail: without the record the memory is handed out at once."""
-    require(reuse_across_streams(False) > 0, "the race that record_stream ends is not there")
-
-
-def check_mem_pool_after_enable_is_a_clear_error():
-    import shpool.torch
-
-    shpool.torch.enable()
-    try:
-        shpool.torch.mem_pool()
-        require(False, "a pool under an allocator that does not divide it")
-    except shpool.Error as error:
-        require("one of the two" in str(error), str(error))
-
-
-def check_graphs_replay():
-    import torch
-    import shpool.torch
-
-    shpool.torch.enable()
-    x = torch.zeros(1 << 20, device="cuda")
-    (x * 3 + 1).sum()  # warm
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        y = (x * 3 + 1) * (x - 2)
-    noise = [torch.full((1 << 20,), 9.0, device="cuda") for _ in range(8)]
-    for value in range(1, 6):
-        x.fill_(value)
-        graph.replay()
-        torch.cuda.synchronize()
-        require(bool((y == (value * 3 + 1) * (value - 2)).all()), f"replay {value} is wrong")
-        require(all(bool((n == 9).all()) for n in noise), "a replay wrote into other memory")
-    del y, graph
 
 
 def check_fraction_and_base():
@@ -190,17 +98,6 @@ def require_refused(tensor):
         require("tensor.cpu()" in str(error), str(error))
 
 
-def check_multiprocessing_is_a_clear_error():
-    import torch
-    import shpool.torch
-
-    shpool.torch.enable()
-    for n in (1000, 8 << 20):
-        x = torch.ones(n, device="cuda")
-        require_refused(x)
-        require(sum_elsewhere(x.cpu()) == n, "the copy did not arrive")
-
-
 def check_multiprocessing_beside_a_pool():
     """A tensor in the pool is refused, one outside of it arrives."""
     import torch
@@ -212,34 +109,6 @@ def check_multiprocessing_beside_a_pool():
     for x in ours:
         require_refused(x)
     require(sum_elsewhere(torch.ones(1000, device="cuda")) == 1000, "a tensor did not arrive")
-
-
-def check_many_threads():
-    """Threads with streams of their own, each element checked."""
-    import threading
-    import torch
-    import shpool.torch
-
-    shpool.torch.enable()
-    torch.zeros(1, device="cuda")
-    failures = []
-
-    def work(number):
-        stream = torch.cuda.Stream()
-        with torch.cuda.stream(stream):
-            for i in range(300):
-                n = 1 + (i * 7919 + number * 104729) % 100_000
-                x = torch.full((n,), float(number), device="cuda")
-                y = x * 2
-                if float(y.sum()) != 2.0 * number * n:
-                    failures.append((number, i))
-
-    threads = [threading.Thread(target=work, args=(t,)) for t in range(1, 9)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    require(not failures, f"wrong sums: {failures[:3]}")
 
 
 def check_without_a_compiler_a_warning_says_so():
@@ -262,36 +131,37 @@ def check_without_a_compiler_a_warning_says_so():
     require(float(torch.ones(1000, device="cuda").sum()) == 1000, "a wrong sum")
 
 
-def check_variable_with_sitecustomize():
-    import tempfile
+def check_distributed():
+    """DDP, FSDP and NCCL, as far as one GPU goes."""
+    import torch
+    from torch import distributed
+    import shpool.torch
 
-    code = ("import torch, shpool.torch\nx = torch.ones(1 << 20, device='cuda')\n"
-            "print(torch.cuda.get_allocator_backend(), shpool.torch.stats().live_bytes >= 4 << 20)")
-    with tempfile.TemporaryDirectory() as folder:
-        with open(os.path.join(folder, "sitecustomize.py"), "w", encoding="utf-8") as file:
-            file.write('import os; os.environ.get("SHPOOL_TORCH") == "1" and '
-                       '__import__("shpool.auto")\n')
-        path = folder + os.pathsep + os.environ.get("PYTHONPATH", "")
-        for value, expected in (("1", "shpool True"), ("0", "native False")):
-            environment = dict(os.environ, PYTHONPATH=path, SHPOOL_TORCH=value)
-            done = subprocess.run([sys.executable, "-c", code], env=environment,
-                                  stdout=subprocess.PIPE, check=True)
-            require(done.stdout.decode().strip() == expected, done.stdout.decode())
+    shpool.torch.enable()
+    distributed.init_process_group("nccl", store=distributed.HashStore(), rank=0, world_size=1)
+    from torch.distributed.fsdp import fully_shard
+    for wrap in (torch.nn.parallel.DistributedDataParallel, fully_shard):
+        model = wrap(torch.nn.Linear(64, 64).cuda())
+        model(torch.ones(8, 64, device="cuda")).sum().backward()
+        for parameter in model.parameters():
+            grad = getattr(parameter.grad, "full_tensor", lambda: parameter.grad)()
+            require(bool((grad == 8).all()), f"{wrap.__name__}: a wrong gradient")
+    x = torch.ones(1 << 20, device="cuda")
+    distributed.all_reduce(x)
+    require(float(x.sum()) == 1 << 20, "a wrong sum")
+    distributed.destroy_process_group()
 
 
 def check_training_is_the_same():
-    done = subprocess.run(
-        [sys.executable, os.path.join(EXAMPLES, "torch_train.py")],
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    print(done.stdout.decode().rstrip())
-    sys.exit(done.returncode)
+    run_program(os.path.join(EXAMPLES, "torch_train.py"), "--steps", "60")
 
 
 def check_cupy():
-    done = subprocess.run([sys.executable, os.path.join(EXAMPLES, "cupy_example.py")],
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    print(done.stdout.decode().rstrip())
-    sys.exit(done.returncode)
+    run_program(os.path.join(EXAMPLES, "cupy_example.py"))
+
+
+def check_whole():
+    run_program(os.path.join(HERE, "pytorch_whole.py"))
 
 
 CHECKS = {name[len("check_"):]: function for name, function in list(globals().items())
@@ -302,34 +172,30 @@ def main():
     if len(sys.argv) == 3 and sys.argv[1] == "--check":
         CHECKS[sys.argv[2]]()
         return
-    try:
-        import torch
-        if not torch.cuda.is_available():
-            raise ImportError("no GPU")
-    except ImportError as reason:
-        print(f"skipped: {reason}")
-        sys.exit(77)
-
-    results = {}
+    pytorch_programs.need_gpu()
+    import torch
 
     def run(name):
-        return subprocess.run([sys.executable, __file__, "--check", name],
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        begin = time.monotonic()
+        try:
+            done = subprocess.run([sys.executable, __file__, "--check", name], timeout=SECONDS,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+            text, code = done.stdout, done.returncode
+        except subprocess.TimeoutExpired as late:
+            text, code = late.stdout or b"", f"no end after {SECONDS} s"
+        return text.decode(errors="replace").rstrip(), code, time.monotonic() - begin
 
-    with concurrent.futures.ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // 2)) as threads:
+    with concurrent.futures.ThreadPoolExecutor(len(CHECKS)) as threads:
         every = list(threads.map(run, CHECKS))
-    for name, done in zip(CHECKS, every):
-        word = {0: "ok", 77: "skip"}.get(done.returncode, "FAIL")
-        text = done.stdout.decode().rstrip()
-        results[name] = {"result": word, "text": text}
-        print(f"{word:4} {name}")
+    failed = 0
+    for name, (text, code, seconds) in zip(CHECKS, every):
+        word = {0: "ok", 77: "skip"}.get(code, "FAIL")
+        failed += word == "FAIL"
+        print(f"{word:4} {name}, {seconds:.1f} s{f', exit {code}' if code else ''}")
         if text:
-            print("     " + "\n     ".join(text.splitlines()[-8:]))
+            print("     " + "\n     ".join(text.splitlines()[-60:]))
     print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name(0)}")
-    if len(sys.argv) > 1:
-        with open(os.path.join(sys.argv[1], "gpu_torch.json"), "w", encoding="utf-8") as file:
-            json.dump(results, file, indent=1)
-    sys.exit(1 if any(r["result"] == "FAIL" for r in results.values()) else 0)
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The largest batch and the longest sequence that train before PyTorch runs out of memory.
 
-    python3 tests/gpu/python/pytorch_fit.py [--gib 24] [--steps 13] [--modes native,expandable,bins]
+    python3 tests/gpu/python/pytorch_fit.py [--gib 24] [--steps 8] [--modes native,expandable,bins]
 
 Three programs, each with a number that a user raises until memory runs out, and each allocator at
 the same limit (torch.cuda.set_per_process_memory_fraction):
   batch     a transformer, sequences of 13 lengths: the largest batch
-  sequence  the same, batch 8: the longest sequence; the others are 1/4 to 1 of it
-  images    convolutions, image sizes that change: the largest batch
-A number fits if `steps` steps run; the search doubles it and then halves the interval, to 2 % of
-the number.  Each allocator has one process, which goes on after each torch.OutOfMemoryError.
-Prints a line for each program and allocator.  Exit: 0; 77: no PyTorch or no GPU.
+  sequence  the same, batch 32: the longest sequence; the others are 1/4 to 1 of it
+  experts   layers of experts: the largest number of tokens
+A number fits if `steps` steps run; the search is to 2 % of the number.  Each allocator has one
+process, which goes on after each torch.OutOfMemoryError.  Prints a line for each program and
+allocator, with the most bytes that were allocated at the largest number that fits, in per cent of
+the limit: a perfect allocator would come to 100.  Exit: 0; 77: no PyTorch or no GPU.
 """
 import argparse
 import gc
@@ -19,86 +20,76 @@ import subprocess
 import sys
 import time
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-import pytorch_peak  # noqa: E402
-
-PARTS = [(i * 7 % 13 + 4) / 16 for i in range(13)]  # 1/4 to 1, in no order
+import pytorch_programs
 
 
-def train(torch, model, optimizer, inputs, labels):
-    optimizer.zero_grad(set_to_none=True)
-    with torch.autocast("cuda", torch.bfloat16):
-        out = model(inputs)
-        loss = torch.nn.functional.cross_entropy(out.flatten(0, -2), labels.flatten())
-    loss.backward()
-    optimizer.step()
+def part(i, whole):
+    """1/4 to 1 of it, in no order."""
+    return max(1, whole * (i * 6 % 13 + 4) // 16)
 
 
-def words(torch, batch, length, steps):
-    model = pytorch_peak.make_model(torch)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
-    for i in range(steps):
-        seen = torch.randint(8000, (batch, max(16, int(length * PARTS[i % 13]))), device="cuda")
-        train(torch, model, optimizer, seen, seen)
-
-
-def images(torch, batch, steps):
-    step = pytorch_peak.images_step(torch, lambda i: max(1, int(batch * PARTS[i % 13])))
-    for i in range(steps):
-        step(i)
-
-
+# the number with which the search begins, for each GiB, and a step's function
 PROGRAMS = {
-    "batch": (16, lambda torch, n, steps: words(torch, n, 512, steps)),
-    "sequence": (256, lambda torch, n, steps: words(torch, 8, n, steps)),
-    "images": (64, images),
+    "batch": (8, lambda torch, n: pytorch_programs.words_step(
+        torch, lambda i: n, lambda i: part(i, 512))),
+    "sequence": (128, lambda torch, n: pytorch_programs.words_step(
+        torch, lambda i: 32, lambda i: part(i, n))),
+    "experts": (4000, lambda torch, n: pytorch_programs.experts_step(
+        torch, lambda i: part(i, n))),
 }
 
 
 def fits(torch, program, number, steps):
+    """The most allocated bytes, and nothing; or 0 and why they were too few."""
     torch.manual_seed(1)
+    torch.cuda.reset_peak_memory_stats()
     try:
-        program(torch, number, steps)
+        step = program(torch, number)
+        for i in range(steps):
+            step(i)
         torch.cuda.synchronize()
-        return True
-    except torch.OutOfMemoryError:
-        return False
+        return torch.cuda.max_memory_allocated(), ""
+    except torch.OutOfMemoryError as error:
+        return 0, str(error)
     finally:
+        step = None
         gc.collect()
         torch.cuda.empty_cache()
 
 
 def search(torch, program, low, steps):
-    """The largest number that fits."""
-    high = 2 * low
-    while fits(torch, program, high, steps):
-        low, high = high, 2 * high
-    while high - low > max(1, low // 50):
-        middle = (low + high) // 2
-        if fits(torch, program, middle, steps):
-            low = middle
+    """The largest number that fits, its most allocated bytes, and why no larger one does."""
+    high, most, why = None, 0, ""
+    while high is None or high - low > max(1, low // 50):
+        number = low * 3 // 2 if high is None else (low + high) // 2
+        live, text = fits(torch, program, number, steps)
+        if live:
+            low, most = number, live
         else:
-            high = middle
-    return low
+            high, why = number, text
+    return low, most, why
 
 
 def run_one(args):
     import torch
 
-    pytorch_peak.enable(torch, args.mode)
+    pytorch_programs.enable(torch, args.mode)
+    limit = args.gib * 2**30
     total = torch.cuda.get_device_properties(0).total_memory
-    torch.cuda.set_per_process_memory_fraction(min(args.gib * 2**30 / total, 1.0))
+    torch.cuda.set_per_process_memory_fraction(min(limit / total, 1.0))
     for name in args.programs.split(","):
         begin = time.perf_counter()
         low, program = PROGRAMS[name]
-        print("%-8s %-10s %6d, %.0f s" % (name, args.mode, search(torch, program, low, args.steps),
-                                         time.perf_counter() - begin), flush=True)
+        number, most, why = search(torch, program, int(low * args.gib), args.steps)
+        print("%-8s %-10s %6d, %.1f %% of the limit allocated, %.0f s; the next one: %s" % (
+            name, args.mode, number, 100 * most / limit, time.perf_counter() - begin,
+            why.partition("Of the ")[2]), flush=True)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--gib", type=float, default=24)
-    parser.add_argument("--steps", type=int, default=13)
+    parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--modes", default="native,expandable,bins")
     parser.add_argument("--programs", default=",".join(PROGRAMS))
     parser.add_argument("--mode", default="")
@@ -106,16 +97,10 @@ def main():
     if args.mode:
         run_one(args)
         return
-    try:
-        import torch
-        if not torch.cuda.is_available():
-            raise ImportError("no GPU")
-    except ImportError as reason:
-        print(f"skipped: {reason}")
-        sys.exit(77)
+    pytorch_programs.need_gpu()
     for mode in args.modes.split(","):
         subprocess.run([sys.executable, os.path.abspath(__file__), *sys.argv[1:], "--mode", mode],
-                       env=pytorch_peak.environment(mode), check=True)
+                       env=pytorch_programs.environment(mode), check=True)
 
 
 if __name__ == "__main__":

@@ -5,11 +5,13 @@
                                      [--only REGEX]
 
 CHECKOUT is a checkout of PyTorch of the installed version, or nearly; PyTorch's wheel does not
-contain the file.  Each allocator has a process; after a crash the rest goes on in another one.
-Prints a line for each test that does not end alike with both, and the sums.  Exit: 0; 1: a test
-that passes with PyTorch's allocator does not with libshpool; 77: no PyTorch or no GPU.
+contain the file.  Each allocator has a process, and both run at once, except for tests that use
+most of the device's memory; after a crash the rest goes on in another one.  Prints a line for each
+test that fails or does not end alike with both, the sums, and the tests that take longest.  Exit:
+0; 1: a test that passes with PyTorch's allocator does not with libshpool; 77: no PyTorch or no GPU.
 """
 import argparse
+import concurrent.futures
 import importlib.util
 import json
 import os
@@ -20,20 +22,26 @@ import threading
 import time
 import unittest
 
+import pytorch_programs
+
 CLASSES = "TestCuda|TestCudaMallocAsync|TestBlockStateAbsorption|TestMemPool|TestCachingHost.*"
 NAMES = ("memory|alloc|snapshot|graph|stream|oom|pool|leak|pinned|checkpoint|block|segment|deleter|"
          "out_of|cycles|TestBlockState|TestMemPool")
+ALONE = "out_of_memory|memory_fraction|memory_used|record_stream_oom"
 
 
 class Result(unittest.TestResult):
     """A line of standard output for the begin and the end of each test."""
+    begun = 0.0
 
     def say(self, test, word, reason=""):
-        print("@" + json.dumps([test.id().split(".", maxsplit=1)[1], word, reason]), flush=True)
+        print("@" + json.dumps([test.id().split(".", maxsplit=1)[1], word, reason,
+                                time.monotonic() - self.begun]), flush=True)
 
     def startTest(self, test):
         super().startTest(test)
         self.good = True
+        self.begun = time.monotonic()
         self.say(test, "begin")
 
     def stopTest(self, test):
@@ -58,7 +66,7 @@ class Result(unittest.TestResult):
         self.bad(test, "skipped", "fails as expected")
 
 
-def worker(path, only, without):
+def worker(path, only, skip, without):
     if os.environ.get("SHPOOL_OWN") == "1":
         import shpool.torch
         shpool.torch.enable()
@@ -72,15 +80,15 @@ def worker(path, only, without):
         for test in group:
             kind, name = test.id().split(".")[-2:]
             if (re.fullmatch(CLASSES, kind) and re.search(only, f"{kind}.{name}")
-                    and f"{kind}.{name}" not in without):
+                    and not re.search(skip, name) and f"{kind}.{name}" not in without):
                 suite.addTest(test)
     suite.run(Result())
 
 
-def run_rest(args, ours, results, seconds):
+def run_rest(args, ours, results, skip, seconds):
     """The tests that have no result yet; returns whether one of them crashed."""
     command = [sys.executable, os.path.abspath(__file__), args.path, "--only", args.only,
-               "--without", json.dumps(sorted(results))]
+               "--skip", skip, "--without", json.dumps(sorted(results))]
     process = subprocess.Popen(command, env=dict(os.environ, SHPOOL_OWN=str(int(ours))), text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
     timer = threading.Timer(seconds, process.kill)
@@ -89,25 +97,23 @@ def run_rest(args, ours, results, seconds):
     for line in process.stdout:
         said.append(line)
         if line.startswith("@["):
-            last, word, reason = json.loads(line[1:])
-            results[last] = [word, reason]
+            last, *result = json.loads(line[1:])
+            results[last] = result
     process.wait()
     timer.cancel()
     if last is not None and results[last][0] == "begin":
-        results[last] = ["crashed", f"exit {process.returncode}"]
+        results[last] = ["crashed", f"exit {process.returncode}", 0.0]
         return True
     if last is None and process.returncode != 0:
         sys.exit(f"exit {process.returncode} before the first test: " + "".join(said[-20:]))
     return False
 
 
-def run(args, ours):
-    """{test: [word, reason]}, until the time is over."""
-    results = {}
+def run(args, ours, results, skip):
+    """Adds to {test: [word, reason, seconds]}, until the time is over."""
     end = time.monotonic() + args.seconds
-    while time.monotonic() < end and run_rest(args, ours, results, end - time.monotonic()):
+    while time.monotonic() < end and run_rest(args, ours, results, skip, end - time.monotonic()):
         pass
-    return results
 
 
 def report(native, ours):
@@ -118,9 +124,13 @@ def report(native, ours):
         if before[0] != after[0]:
             print(f"{name}: PyTorch {before[0]}, libshpool {after[0]}: {after[1] or before[1]}")
             worse += before[0] == "passed" and after[0] in ("failed", "crashed")
+        elif before[0] in ("failed", "crashed"):
+            print(f"{name}: {before[0]} with both: {before[1]}")
     for name, results in (("PyTorch", native), ("libshpool", ours)):
-        words = [word for word, _ in results.values()]
-        print(name, ", ".join(f"{words.count(word)} {word}" for word in sorted(set(words))))
+        words = [row[0] for row in results.values()]
+        longest = sorted(results, key=lambda test: -results[test][2])[:5]
+        print(name, ", ".join(f"{words.count(word)} {word}" for word in sorted(set(words))) + ";",
+              ", ".join(f"{test} {results[test][2]:.1f} s" for test in longest))
     return worse
 
 
@@ -129,19 +139,19 @@ def main():
     parser.add_argument("path")
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--only", default=NAMES)
+    parser.add_argument("--skip", default="")
     parser.add_argument("--without", default="")
     args = parser.parse_args()
     if args.without:
-        worker(args.path, args.only, json.loads(args.without))
+        worker(args.path, args.only, args.skip or "^$", json.loads(args.without))
         return
-    try:
-        import torch
-        if not torch.cuda.is_available():
-            raise ImportError("no GPU")
-    except ImportError as reason:
-        print(f"skipped: {reason}")
-        sys.exit(77)
-    sys.exit(1 if report(run(args, False), run(args, True)) else 0)
+    pytorch_programs.need_gpu()
+    results = {}, {}
+    with concurrent.futures.ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda ours: run(args, ours, results[ours], ALONE), (0, 1)))
+    for ours in (0, 1):
+        run(args, ours, results[ours], "")
+    sys.exit(1 if report(*results) else 0)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The allocations of two programs of tests/gpu/python/pytorch_peak.py, as PyTorch makes them: a
+ * The allocations of two programs of tests/gpu/python/pytorch_programs.py, as PyTorch makes them: a
  * small transformer, and key-value caches that grow.  The same calls each time, no model, no GPU.
  *
  * Small programs are the hard ones for reserved bytes: each piece of memory that no request can use
