@@ -310,7 +310,7 @@ static shpool_status forget_givers(void *self, const char *value)
       "ones reserve less, large ones need fewer calls of the driver. Default: 2M.",                \
       .low = SHPOOL_PAGE_BYTES, .high = (uint64_t)1 << 30, .fixed = 1)                             \
     _("granules", "COUNT", BYTES, bins_self, granule_count,                                        \
-      "Number of such pieces from which two become one of twice the size; 0: never. Default: 256 " \
+      "Number of such pieces from which two become one of twice the size; 0: never. Default: 64 "  \
       "if there are many for each allocation; 0 with granule.",                                    \
       .high = SIZE_MAX / 2, .fixed = 1)                                                            \
     _("nvtx", "0|1", FLAG, bins_self, nvtx,                                                        \

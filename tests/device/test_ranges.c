@@ -61,11 +61,20 @@ static const scene granules_have_the_requested_size[] = {
 };
 SCENES(granules_have_the_requested_size)
 
+/* Ten blocks of 20 MiB, of which every second is freed, and what frees the others. */
+#define HOLES "a0-9=20M@1 use:a0-9@1 free:a0-8/2@1 "
+#define REST  "free:a1-9/2@1 "
+
 /* ---- granules of twice the size ---- */
 
 static const scene granules_double[] = {
-    { "not by default in small programs", "bins", "a=400M@0 b=100M@0 granule_create=250" },
-    { "at once for a large request", "bins", "a=960M@0 granule_create=240 check" },
+    { "not by default in small programs", "bins", "a=96M@0 b=24M@0 granule_create=60" },
+    { "from 64 on", "bins", "a=100M@0 b=28M@0 c=4M@0 granule_create=65 check" },
+    { "not for many blocks", "bins", "a0-59=2M@0 b0-9=2M@0 granule_create=70" },
+    { "not for much memory of small blocks", "bins", "a0-255=512K@0 c=4M@0 granule_create=66" },
+    { "not while pieces of memory are free", "bins", "a0-59=2M@1 free:a0-49/7@1 trim:all c=10M@1 "
+      "d=4M@1 driver_bytes=134M" },
+    { "at once for a large request", "bins", "a=960M@0 granule_create=60 check" },
     { "not for one that fails", "bins", "limit:900M s=2M@0 a=960M@0!NO_MEMORY trim:0 b=2M@0 "
       "c=2M@0 driver_bytes=6M" },
     { "all in pairs", "bins:granules=4", "a0-1=4M@0 granule_create=3 driver_bytes=8M check "
@@ -77,32 +86,28 @@ static const scene granules_double[] = {
       "c=8M@0 use:c@0 granule_create=4 check" },
     { "halves of both heaps", "bins:granules=4", "s=1K@0 a=6M@0 b=9M@0 use:a@0 use:b@0 use:s@0 "
       "check driver_bytes<=24M" },
-    { "not while a place is in use", "bins:granules=7,wait=0", "lag:1000 a0-2=4M@1 use:a0-2@1 "
-      "free:a0-2/2@1 b=8M@1 use:b@1 free:b@1 check c=30M@1 use:c@1 check done d=20M@1 use:d@1 "
-      "check" },
+    { "halves get memory", "bins:granules=3", "a=4M@0 b=2M@0 c=12M@0 granule_create=6 check" },
+    { "not while a place is in use", "bins:granules=107,wait=0", HOLES "b=100M@1 use:b@1 free:b@1 "
+      "a0-8/2=20M@1 c=16M@1 d=4M@1 use:a0-8/2@1 use:c@1 use:d@1 check" },
     { "with moves", "bins:granules=30,wait=0", "a0-8=6M@1 use:a0-8@1 free:a0-8/2@1 b=20M@1 use:b@1 "
       "check done free:b@1 c=26M@1 use:c@1 check free:c@1 d=100M@1 use:d@1 check" },
     { "within the limit", "bins:granules=3,hard=8M", "a=4M@0 b=2M@0 c=2M@0 d=2M@0!NO_MEMORY "
       "use:a@0 use:b@0 check" },
-    { "an odd spare one", "bins:granules=6", "a=6M@0 b=4M@0 free:a@0 trim:2M c=20M@0 use:c@0 "
-      "use:b@0 check" },
+    { "an odd spare one", "bins:granules=101,wait=0", HOLES "done b=100M@1 use:b@1 free:b@1 done "
+      "trim:114M a0-8/2=20M@1 x=4M@1 driver_bytes=214M y=4M@1 driver_bytes=212M use:y@1 check" },
 };
 SCENES(granules_double)
 
 /* ---- granules that move ---- */
 
-/* Ten blocks of 20 MiB, of which every second is freed, and what frees the others. */
-#define HOLES "a0-9=20M@1 use:a0-9@1 free:a0-8/2@1 "
-#define REST  "free:a1-9/2@1 "
-
 static const scene granules_move[] = {
-    { "neighbours of all sizes merge", "bins:memory=vmm",
+    { "neighbours of all sizes merge", "bins:memory=vmm,granules=0",
       "a0=1M@0 a1=2M@0 a2=3M@0 a3=4M@0 a4=5M@0 a5=6M@0 a6=7M@0 a7=8M@0 a8=9M@0 a9=10M@0 "
       "b0=11M@0 b1=12M@0 b2=13M@0 b3=14M@0 b4=15M@0 b5=16M@0 b6=17M@0 b7=18M@0 b8=19M@0 "
       "b9=20M@0 free:a0-9@0 free:b0-9@0 forget pair:210M@0 calls=0 driver_bytes=210M" },
     /* no more granules than the peak of live bytes needs, hardly */
     { "idle memory moves without a wait", "bins:memory=vmm",
-      HOLES "done forget b=100M@1 use:b@1 granule_create=8 granule_unmap=0 granule_release=0 "
+      HOLES "done forget b=100M@1 use:b@1 granule_create=4 granule_unmap=0 granule_release=0 "
       "memory_free=0 stream_sync=0 event_sync=0 driver_bytes=216M free:b@1 " REST },
     /* The stream that uses memory may have it elsewhere at once, another one may not;
      * unmapping it would be a violation. */

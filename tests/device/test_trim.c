@@ -83,7 +83,7 @@ TEST_ON_BOTH(test_base_and_walk_tell_what_the_driver_gave)
  * which flush nothing. */
 static void begin_with_smalls(unsigned count)
 {
-    begin("bins:wait=0");
+    begin("bins:wait=0,granules=0");
     play("x=100M@1 t=256@1 s0-%u=%zu@1 free:t@1", count - 1, 32 * MIB / count);
 }
 

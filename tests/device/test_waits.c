@@ -104,6 +104,30 @@ UNIT_TEST(test_it_waits_for_addresses)
     end();
 }
 
+/* It does not wait for what cannot save more than a call: where places are many, a request of one
+ * or two new granules is served at once. */
+UNIT_TEST(test_it_does_not_wait_to_save_a_call)
+{
+    static const struct { const char *request; int waits; } plan[] = {
+        { "b=2M@1", 0 }, { "b=4M@1", 0 }, { "b=6M@1", 1 },
+    };
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(plan); i++) {
+        bins_slab *slab;
+
+        begin("bins:wait=1000");
+        bins = allocator->self;
+        play("a=4M@1 use:a@1");
+        slab = bins->heap[BINS_LARGE].slabs;
+        slab->maps += 100;
+        play("%s", plan[i].request);
+        assert_int_equal(plan[i].waits, bins->waits.since_ns != 0);
+        slab->maps -= 100;
+        play("free:a@1 free:b@1");
+        end();
+    }
+}
+
 /* After trim no place is mapped any more: new memory needs no wait. */
 UNIT_TEST(test_no_wait_after_trim)
 {

@@ -275,13 +275,22 @@ trace_shares_its_file|pools/test_trace|plain|test_two_pools*|!=|lib/trace.c|s/(f
 device_order_without_a_wait|device/test_bins|plain|soft makes*|is known|device/base/events.c|s/result = cu->stream_wait(stream, timeline->ring.place..event, 0);/result = CU_SUCCESS;/
 device_events_are_done_at_once|device/test_bins|plain|*|is known|device/base/events.c|s/timeline->ring.timeline->first..event) != CU_SUCCESS) {/timeline->ring[timeline->first].event) < 0) {/
 device_moves_what_others_use|device/test_windows|plain|other streams do not*|driver_bytes>=|device/bins/vmm/holes.c|s/((timeline != NULL) .. shpool_timeline_same(block->last, timeline)));/1);/;s/first, count, piece->last, piece->seq);/first, count, NULL, 0);/
-device_unmaps_what_is_in_use|device/test_windows|plain|the rest of*|has not finished with|device/bins/vmm/holes.c|s/if (drop .. bins_is_done(piece)) {/if (drop) {/
+device_unmaps_what_is_in_use|device/test_ranges|plain|*|has not finished with|device/bins/vmm/places.c|/^int bins_place_is_done(/,/^}/s/return place->last == NULL;/return 1;/
+device_pages_double_in_use|device/test_ranges|plain|not while a place*|has not finished with|device/bins/vmm/double.c|s/is_elsewhere(&slab->place.i.) .. !bins_place_is_done(&slab->place.i.)/is_elsewhere(\&slab->place[i]) \&\& (i > slab->places)/
+device_pages_double_beside_free_pieces|device/test_ranges|plain|not while pieces*|driver_bytes=|device/bins/vmm/double.c|s/(bins_state(block) == BINS_FREE) ? piece : 0;/0;/
+device_pages_double_below_small_blocks|device/test_ranges|plain|not for much*|granule_create=|device/bins/vmm/double.c|s/needed += slab->driver_bytes . g->bytes;/needed += 0;/
+device_pages_double_despite_moves|device/test_train|plain|test_virtual*|caches that grow|device/bins/vmm/double.c|s/(bins->moved_bytes > bins->count.driver_bytes . MOVED_PART)/(bins->moved_bytes == UINT64_MAX)/
+device_pages_double_for_a_failure|device/test_ranges|plain|not for one*|driver_bytes=|device/bins/vmm/double.c|s/^    return need <= left_bytes;/    return 1;/
+device_pages_double_by_halves|device/test_ranges|plain|halves get*|granule_create=|device/bins/vmm/double.c|s/^            count++;/            count += (slab == NULL);/
+device_pages_double_with_an_odd_one|device/test_ranges|plain|an odd*|driver_bytes=|device/bins/vmm/double.c|s/((g->spares % 2 != 0) .. (bins_granules_release(bins, 1) == 0))/(g->spares == SIZE_MAX)/
+device_large_pages_keep_more|device/test_windows|plain|the second time*|driver_bytes|device/bins/vmm/grow.c|s/(uint64_t)bins->granules.least;/(uint64_t)bins->granules.bytes;/
 device_forgets_who_used_it|device/test_windows|plain|the rest of*|is known|device/bins/vmm/grow.c|s/^    if (busy) {/    if (busy \&\& (granule == 0)) {/
 device_windows_keep_granules|device/test_windows|plain|the second time*|it is|device/bins/vmm/window.c|s/^        if (home != NULL) {/        if ((home != NULL) \&\& (count == 0)) {/
 device_takes_no_guests|device/test_windows|plain|small requests*|granule_create=0|device/bins/vmm/grow.c|s/(s->calls > 0) ? take_guest(/(s->calls == BINS_NEVER) ? take_guest(/
 device_windows_forget_peers|device/test_windows|plain|peers reach windows|access:x=3|device/bins/vmm/peers.c|s/(slab->place.end..granule != NULL)/(slab->place[end].granule != NULL) \&\& (slab->place[end].granule->home == \&slab->place[end])/
 device_lanes_do_not_merge|device/test_shards|plain|test_neighbours*|calls=0|device/bins/trim.c|s/if ((seq > 0) .. !bins_is_done(block)) {/if (seq == 1) {/
 device_never_waits|device/test_waits|plain|test_a_wait*|!=|device/bins/wait.c|s/while (waited < longest) {/while ((waited < longest) \&\& (longest == 0)) {/
+device_waits_to_save_a_call|device/test_waits|plain|test_it_does_not*|!=|device/bins/vmm/site.c|s/(s.calls > NO_WAIT)/(s.calls > 0)/
 device_reuses_lanes_in_use|device/test_shards|plain|test_lanes*|!=|device/base/timeline.c|s/have_finished(table, t)) {/(have_finished(table, t) >= 0)) {/
 device_looks_into_one_lane|device/test_shards|plain|test_memory*|!=|device/bins/slow.c|s/^    return (t != &lane->timeline) ? (bins_lane ..t : NULL;/    return (t == NULL) ? (bins_lane *)t : NULL;/
 device_merges_what_has_no_order|device/test_trim|plain|test_*|is known|device/bins/block.c|s/return (lower->last == NULL) .. (upper->last == NULL) .. (lower->last == upper->last);/return 1;/

@@ -4,9 +4,9 @@
  *
  * The driver takes the same time for a granule whatever its size, and each piece of free memory
  * keeps less than two granules.  So their size follows the reserved bytes and the number of pieces:
- * if there are many granules for each, two neighbours become one, which is mapped, moved and
- * returned as one from then on.  It keeps both handles; later ones have one handle of the new size.
- * No data and no block moves.
+ * if there are many granules for each, and free memory is reused where it is, two neighbours become
+ * one, which is mapped, moved and returned as one from then on.  It keeps both handles; later ones
+ * have one handle of the new size.  No data and no block moves.
  *
  * Before that, granules are unmapped where they are not used, and where a free block or a live one
  * covers half of a new granule, the other half gets memory, too.
@@ -18,8 +18,14 @@
 /* Which part more granules there must be before it is tried again. */
 #define AGAIN 8u
 
-/* What free pieces keep, two granules each, is at most this part of the reserved bytes then. */
-#define KEPT_PART 32u
+/* Granules that there must be for each free piece, which keeps up to four of them afterwards.
+ * Fewer suffice at first: most pieces are smaller than a granule then, and keep no more. */
+#define FOR_PIECE_FIRST 8u
+#define FOR_PIECE_LATER 32u
+
+/* In a program that has moved this part of the reserved bytes, requests do not fit what is free.
+ * Small granules then leave less of it unused. */
+#define MOVED_PART 8u
 
 static bins_slab *next_range(bins_self *bins, const bins_slab *slab)
 {
@@ -58,20 +64,24 @@ static int may_double_range(const bins_self *bins, bins_slab *slab)
     return 1;
 }
 
-/* 1: there are many large blocks, or free pieces among them, for this number of granules.  Granules
- * of twice the size would then keep much memory from being used. */
+/* 1: granules of twice the size would keep much memory from being used.  There must be one for each
+ * large block, which is going to be a free piece, and for each granule of the small heap. */
 static int are_pieces_many(const bins_self *bins, size_t granules)
 {
-    size_t blocks = 1; /* the request */
-    size_t idle = 0;
+    const bins_granules *g = &bins->granules;
+    size_t piece = (g->bytes == g->least) ? FOR_PIECE_FIRST : FOR_PIECE_LATER;
+    size_t needed = 1; /* the request */
 
+    for (const bins_slab *slab = bins->heap[BINS_SMALL].slabs; slab != NULL; slab = slab->next) {
+        needed += slab->driver_bytes / g->bytes;
+    }
     for (const bins_slab *slab = bins->heap[BINS_LARGE].slabs; slab != NULL; slab = slab->next) {
         for (const bins_block *block = slab->first; block != NULL; block = block->above) {
-            blocks += !bins_is_hole(block);
-            idle += (bins_state(block) == BINS_FREE);
+            needed += !bins_is_hole(block);
+            needed += (bins_state(block) == BINS_FREE) ? piece : 0;
         }
     }
-    return (2 * blocks >= granules) || (4 * KEPT_PART * idle > granules);
+    return (needed > granules) || (bins->moved_bytes > bins->count.driver_bytes / MOVED_PART);
 }
 
 /* 1: no stream uses what must be unmapped or changes its addresses. */

@@ -11,7 +11,7 @@
 #include <string.h>
 
 /* Default of `granules`. */
-#define MANY 256u
+#define MANY 64u
 
 /* ---- capabilities of the driver ---- */
 

@@ -25,7 +25,7 @@
 #define IDLE_GRANULES 8u
 #define IDLE_PART     20u
 #define OVER_LEAST    54u
-#define OVER_MOST     20u
+#define OVER_MOST     22u
 
 /* The second limit grows by a part of the bytes that were moved, except in windows: up to
  * OVER_MOST, and by the other part for OVER_LATER more, so that a program that moves memory in each
@@ -139,7 +139,7 @@ static shpool_status fill(bins_self *bins, const bins_site *s, shpool_timeline *
 /* A part of some bytes, or the number of granules for small programs. */
 static uint64_t part_of(const bins_self *bins, uint64_t part)
 {
-    uint64_t few = IDLE_GRANULES * (uint64_t)bins->granules.bytes;
+    uint64_t few = IDLE_GRANULES * (uint64_t)bins->granules.least;
 
     return (part > few) ? part : few;
 }
@@ -236,10 +236,10 @@ static void gather(const bins_search *search, const bins_site *s, bins_lane *lan
 {
     bins_self *bins = search->bins;
 
-    bins_gather(bins, lane, s, spares, 1);
+    bins_gather(bins, lane, s, spares);
     if (search->heap->large && (bins_spares_usable(bins, &lane->timeline) < spares) &&
         bins_flush_old(bins, lane)) {
-        bins_gather(bins, lane, s, spares, 1);
+        bins_gather(bins, lane, s, spares);
     }
 }
 

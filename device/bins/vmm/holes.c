@@ -114,8 +114,7 @@ void bins_visit_idle(bins_self *bins, bins_visit *visit, void *user)
 }
 
 /* Makes spare granules of a piece of a free block; returns what is left above it, or NULL. */
-static bins_block *leave_piece(bins_self *bins, bins_block *block, size_t first, size_t count,
-                               int drop)
+static bins_block *leave_piece(bins_self *bins, bins_block *block, size_t first, size_t count)
 {
     size_t granule = bins->granules.bytes;
     bins_slab *slab = block->slab;
@@ -130,9 +129,6 @@ static bins_block *leave_piece(bins_self *bins, bins_block *block, size_t first,
 
         rest = (record[1] == NULL) ? above : NULL;
         bins_places_leave(bins, slab, first, count, piece->last, piece->seq);
-        if (drop && bins_is_done(piece)) {
-            bins_places_drop(bins, slab, first, count);
-        }
         bins_hole_put(bins, piece);
     }
     bins_records_put(bins, record);
@@ -140,7 +136,7 @@ static bins_block *leave_piece(bins_self *bins, bins_block *block, size_t first,
 }
 
 /* Some of a free block's whole granules, next to a hole if there is one. */
-static void reclaim_from(bins_self *bins, bins_block *block, size_t wanted, int drop)
+static void reclaim_from(bins_self *bins, bins_block *block, size_t wanted)
 {
     int top = !bins_is_hole(block->below) || bins_is_hole(block->above);
     size_t first;
@@ -151,7 +147,7 @@ static void reclaim_from(bins_self *bins, bins_block *block, size_t wanted, int 
         count = wanted;
     }
     if (count > 0) {
-        (void)leave_piece(bins, block, first, count, drop);
+        (void)leave_piece(bins, block, first, count);
     }
 }
 
@@ -161,7 +157,6 @@ typedef struct reclaim {
     size_t found;
     const shpool_timeline *timeline; /* NULL: those that no stream uses */
     const bins_site *site;
-    int drop;                        /* 1: unmap them, if no stream uses them */
 } reclaim;
 
 static void reclaim_block(bins_self *bins, bins_block *block, void *user)
@@ -171,16 +166,16 @@ static void reclaim_block(bins_self *bins, bins_block *block, void *user)
 
     if ((r->found < r->spares) && bins_is_movable(block, r->timeline) &&
         !bins_is_at(block, r->site)) {
-        reclaim_from(bins, block, r->spares - r->found, r->drop);
+        reclaim_from(bins, block, r->spares - r->found);
         r->found += bins->granules.spares - before;
     }
 }
 
 static void reclaim_all(bins_self *bins, size_t spares, const shpool_timeline *timeline,
-                        const bins_site *s, int drop)
+                        const bins_site *s)
 {
     reclaim r = { .spares = spares, .found = bins_spares_usable(bins, timeline),
-                  .timeline = timeline, .site = s, .drop = drop };
+                  .timeline = timeline, .site = s };
 
     if (r.found < spares) {
         bins_visit_idle(bins, reclaim_block, &r);
@@ -189,7 +184,7 @@ static void reclaim_all(bins_self *bins, size_t spares, const shpool_timeline *t
 
 void bins_range_reclaim(bins_self *bins, size_t spares)
 {
-    reclaim_all(bins, spares, NULL, NULL, 0);
+    reclaim_all(bins, spares, NULL, NULL);
 }
 
 /* 1: bins_price() counted it. */
@@ -212,19 +207,19 @@ static void reclaim_wanted(bins_self *bins, bins_block *block, void *user)
              is_wanted(bins, &block->slab->place[first + count]);) {
             count++;
         }
-        block = (count > 0) ? leave_piece(bins, block, first, count, 0) : NULL;
+        block = (count > 0) ? leave_piece(bins, block, first, count) : NULL;
     }
 }
 
-void bins_gather(bins_self *bins, bins_lane *lane, const bins_site *s, size_t spares, int drop)
+void bins_gather(bins_self *bins, bins_lane *lane, const bins_site *s, size_t spares)
 {
     const shpool_timeline *timeline = &lane->timeline;
 
     bins_visit_idle(bins, reclaim_wanted, (void *)(uintptr_t)s);
-    reclaim_all(bins, spares, timeline, s, drop);
+    reclaim_all(bins, spares, timeline, s);
     if (bins_spares_usable(bins, timeline) < spares) {
         bins_poll(bins, lane);
-        reclaim_all(bins, spares, timeline, s, drop);
+        reclaim_all(bins, spares, timeline, s);
     }
 }
 

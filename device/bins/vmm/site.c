@@ -15,6 +15,10 @@
 #define PLACES_MOST    3u
 #define PLACES_WINDOWS 8u
 
+/* The host waits for places in use only if the best site without them needs more calls than one
+ * place that is unmapped. */
+#define NO_WAIT 2u
+
 /* ---- what a site costs ---- */
 
 static void note_idle(bins_self *bins, bins_block *block, void *user)
@@ -241,7 +245,7 @@ int bins_search_unmaps(const bins_search *search)
     return slab != NULL;
 }
 
-/* What may be unmapped is asked for, and a little waited for. */
+/* What may be unmapped is asked for, and a little waited for if that can save much. */
 static bins_site find_and_unmap(bins_search *search)
 {
     bins_site s;
@@ -249,7 +253,7 @@ static bins_site find_and_unmap(bins_search *search)
     search->unmaps = 1;
     bins_poll(search->bins, search->lane);
     s = find(search);
-    return ((s.calls > 0) && bins_wait(search->bins, search->lane)) ? find(search) : s;
+    return ((s.calls > NO_WAIT) && bins_wait(search->bins, search->lane)) ? find(search) : s;
 }
 
 bins_site bins_site_find(bins_search *search)

@@ -213,9 +213,8 @@ size_t bins_whole_granules(const bins_self *bins, const bins_block *block, size_
 
 /* Idle granules become spare, until a number of spare ones may be used by the lane's stream, if
  * there are enough: at first those that bins_price() counted for the site, then in the order
- * above.  Not those at the site.  drop: the latter are unmapped if they are not in use, because
- * they will not come back. */
-void bins_gather(bins_self *bins, bins_lane *lane, const bins_site *s, size_t spares, int drop);
+ * above.  Not those at the site. */
+void bins_gather(bins_self *bins, bins_lane *lane, const bins_site *s, size_t spares);
 
 /* ---- sites (site.c) ---- */
 

@@ -164,7 +164,7 @@ static bins_block *fill(bins_self *bins, const bins_site *s, const shpool_timeli
 static bins_block *gather_and_fill(bins_self *bins, bins_lane *lane, const bins_site *s,
                                    size_t create)
 {
-    bins_gather(bins, lane, s, s->count - create, 0);
+    bins_gather(bins, lane, s, s->count - create);
     return (bins_spares_usable(bins, &lane->timeline) + create >= s->count)
                ? fill(bins, s, &lane->timeline) : NULL;
 }
