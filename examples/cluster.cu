@@ -31,10 +31,10 @@ static __global__ void divide_rows(shpool_pool pool, const int *first, const uns
     unsigned    mine  = 0;
 
     for (int c = threadIdx.x; c < MOST; c += THREADS) {
-        chunk[c] = (c * CHUNK < count)
-                       ? static_cast<unsigned *>(shpool_malloc(heap, CHUNK * sizeof(unsigned)))
-                       : nullptr;
-        if (chunk[c] != nullptr) {
+        void *own = (c * CHUNK < count) ? shpool_malloc(heap, CHUNK * sizeof(unsigned)) : nullptr;
+
+        chunk[c] = static_cast<unsigned *>(own);
+        if (own != nullptr) {
             atomicAdd(on_chip, static_cast<unsigned long long>(min(count - c * CHUNK, CHUNK)));
         }
     }
@@ -57,9 +57,7 @@ static __global__ void divide_rows(shpool_pool pool, const int *first, const uns
                         static_cast<float>(sum);
     }
     __syncthreads();
-    for (int c = threadIdx.x; c < MOST; c += THREADS) {
-        shpool_free(heap, chunk[c]);
-    }
+    for (int c = threadIdx.x; c < MOST; c += THREADS) { shpool_free(heap, chunk[c]); }
     shpool_fini(heap); /* no block exits while another one still uses its memory */
 }
 
@@ -73,9 +71,7 @@ int main()
     shpool_pool           pool = {};
     unsigned long long    fit  = 0;
 
-    if (name == nullptr) {
-        return 77;
-    }
+    if (name == nullptr) { return 77; }
     for (unsigned row = 0; row < ROWS; row++) { /* one in four has most of the values */
         const unsigned count = (row % 4u == 1u) ? 30000u + row : 300u;
         unsigned       sum   = 0;

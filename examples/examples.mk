@@ -4,7 +4,7 @@
 shpool_examples = examples/device examples/executor
 examples_device_LDADD = libshpool_core.la
 examples_executor_LDADD = libshpool_core.la
-dist_examples_DATA += examples/blueprint.cu examples/cluster.cu examples/cupy_example.py \
+dist_examples_DATA += examples/cluster.cu examples/cupy_example.py \
 	examples/cupy_rows.py examples/device.c examples/executor.c examples/groups.cu \
 	examples/numba_rows.py \
 	examples/rows.cuh examples/torch_rows.cu examples/torch_rows.py examples/torch_train.py \
@@ -29,11 +29,11 @@ dist_decodeexample_DATA = examples/decode/attend.h examples/decode/decode.cu \
 	examples/decode/product.h examples/decode/seam.h examples/decode/setup.h \
 	examples/decode/tiles.h examples/decode/vector.h
 sparseexampledir = $(examplesdir)/sparse
-dist_sparseexample_DATA = examples/sparse/matrix.h examples/sparse/rows.h \
-	examples/sparse/sparse.cu examples/sparse/versions.h
+dist_sparseexample_DATA = examples/sparse/matrix.h examples/sparse/pool.h \
+	examples/sparse/rows.h examples/sparse/sparse.cu examples/sparse/versions.h
 repeatsexampledir = $(examplesdir)/repeats
 dist_repeatsexample_DATA = examples/repeats/documents.h examples/repeats/grams.h \
-	examples/repeats/repeats.cu examples/repeats/versions.h examples/repeats/words.h
+	examples/repeats/repeats.cu examples/repeats/versions.h
 # Built against the installed library, by make installcheck.
 ownexampledir = $(examplesdir)/own_allocator
 dist_ownexample_DATA = examples/own_allocator/Makefile examples/own_allocator/app.cu \
@@ -45,7 +45,7 @@ dist_cmakeexample_DATA = examples/cmake/CMakeLists.txt
 
 
 if HAVE_NVCC
-shpool_gpu_examples = examples/blueprint examples/cluster \
+shpool_gpu_examples = examples/cluster \
 	examples/decode/decode examples/groups examples/loadstore \
 	examples/pipeline examples/repeats/repeats examples/runtime examples/scratch \
 	examples/sparse/sparse examples/spill examples/stages examples/wait

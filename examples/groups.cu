@@ -41,20 +41,14 @@ static __device__ unsigned histogram(shpool_heap heap, unsigned segment)
     unsigned *count = static_cast<unsigned *>(
         shpool_malloc_wait_warp(heap, bins * sizeof(unsigned), ATTEMPTS));
 
-    if (count == nullptr) {
-        return ~0u; /* the same in all lanes */
-    }
-    for (unsigned b = lane; b < bins; b += 32u) {
-        count[b] = 0;
-    }
+    if (count == nullptr) { return ~0u; } /* the same in all lanes */
+    for (unsigned b = lane; b < bins; b += 32u) { count[b] = 0; }
     __syncwarp();
     for (unsigned i = lane; i < bins; i += 32u) {
         atomicAdd(&count[number_of(segment, i) % bins], 1u);
     }
     __syncwarp();
-    for (unsigned b = lane; b < bins; b += 32u) {
-        sum += count[b] * count[b];
-    }
+    for (unsigned b = lane; b < bins; b += 32u) { sum += count[b] * count[b]; }
     shpool_free_warp(heap, count); /* after all lanes' last use, without a __syncwarp() */
     return sum;
 }
@@ -67,11 +61,10 @@ static __device__ void sort(shpool_heap heap, const cg::thread_block_tile<8> &ti
     unsigned      *number = static_cast<unsigned *>(
         shpool_malloc_wait(heap, tile, n * sizeof(unsigned), ATTEMPTS));
 
-    for (unsigned i = tile.thread_rank(); (number != nullptr) && (i < n); i += tile.size()) {
-        number[i] = number_of(segment, i);
-    }
+    if (number == nullptr) { return; }
+    for (unsigned i = tile.thread_rank(); i < n; i += 8u) { number[i] = number_of(segment, i); }
     tile.sync();
-    for (unsigned i = tile.thread_rank(); (number != nullptr) && (i < n); i += tile.size()) {
+    for (unsigned i = tile.thread_rank(); i < n; i += 8u) {
         unsigned place = 0;
 
         for (unsigned k = 0; k < n; k++) {
@@ -95,13 +88,11 @@ static __global__ void work(shpool_pool pool, unsigned *sums, unsigned *sorted)
 
 int main()
 {
-    std::vector<unsigned> sums, sorted(BLOCKS * THREADS / 8u * FEW);
     shpool_config         want = {};
     shpool_pool           pool = {};
+    std::vector<unsigned> sums, sorted(BLOCKS * THREADS / 8u * FEW);
 
-    if (machine_name("groups") == nullptr) {
-        return 77;
-    }
+    if (machine_name("groups") == nullptr) { return 77; }
     for (unsigned segment = 0; segment < BLOCKS * THREADS / 32u; segment++) {
         std::vector<unsigned> count(length_of(segment, MOST));
         unsigned              sum = 0;
@@ -120,11 +111,11 @@ int main()
     }
     machine_array<unsigned> got_sums(sums.size()), got_sorted(sorted.size());
 
+    got_sums.zero();
+    got_sorted.zero();
     /* in most blocks, the eight histograms together do not fit in the pool, so some warps wait */
     want.block_threads = THREADS;
     want.payload_bytes = 8 * 1024;
-    got_sums.zero();
-    got_sorted.zero();
     machine_need(shpool_open("bitmap", &want, &pool), "open");
     work<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, got_sums, got_sorted);
     const int wrong = machine_check("histograms", got_sums, sums) |

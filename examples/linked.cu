@@ -44,18 +44,12 @@ int main(int argc, char **argv)
     shpool_pool   pool    = {};
     cudaLibrary_t library = NULL;
 
-    if (argc != 2) {
-        machine_fail("usage", "linked linked_kernel.ltoir");
-    }
-    if (machine_name("linked") == nullptr) {
-        return 77;
-    }
+    if (argc != 2) { machine_fail("usage", "linked linked_kernel.ltoir"); }
+    if (machine_name("linked") == nullptr) { return 77; }
     std::ifstream     in(argv[1], std::ios::binary);
     std::vector<char> kernel{ std::istreambuf_iterator<char>(in), {} };
 
-    if (kernel.empty()) {
-        machine_fail(argv[1], "cannot be read");
-    }
+    if (kernel.empty()) { machine_fail(argv[1], "cannot be read"); }
     want.block_threads = THREADS;
     want.payload_bytes = 256 * THREADS;
     machine_need(shpool_open(NULL, &want, &pool), "pool");

@@ -34,15 +34,11 @@ SHPOOL_LAUNCH_BOUNDS(Box) void run_sums(shpool_pool pool, long long count, const
     if (tile != NULL) { /* the same in all threads */
         shpool::global_to_shared<NT, VT>(count - first, in + first, tid, tile);
         shpool::shared_to_thread<VT>(tile, tid, run);
-        for (int i = 1; i < VT; i++) {
-            run[i] += run[i - 1];
-        }
+        for (int i = 1; i < VT; i++) { run[i] += run[i - 1]; }
         shpool::thread_to_shared<VT>(run, tid, tile);
         shpool::shared_to_global<NT, VT>(count - first, tile, tid, out + first);
     }
-    if (tid == 0) {
-        shpool_free(heap, tile);
-    }
+    if (tid == 0) { shpool_free(heap, tile); }
     shpool_fini(heap);
 }
 
@@ -54,13 +50,9 @@ int main()
     shpool::launch_shape shape = {};
     std::vector<int>     host;
 
-    if (machine_name("loadstore") == nullptr) {
-        return 77;
-    }
+    if (machine_name("loadstore") == nullptr) { return 77; }
     machine_need(shpool::launch_params<box>(run_sums<box>, &shape), "launch box");
-    for (int i = 0; i < count; i++) {
-        host.push_back(i % 101 * 31 % 101);
-    }
+    for (int i = 0; i < count; i++) { host.push_back(i % 101 * 31 % 101); }
     want.block_threads = static_cast<uint32_t>(shape.NT);
     want.payload_bytes = static_cast<uint32_t>(shape.NT * shape.VT) * sizeof(int);
     machine_need(shpool_open("bitmap", &want, &pool), "pool");
@@ -71,9 +63,7 @@ int main()
 
     run_sums<box><<<static_cast<unsigned>((count + tile - 1) / tile), shape.NT,
                     pool.shared_bytes>>>(pool, count, in, out);
-    for (int i = 0; i < count; i++) {
-        host[i] += (i % shape.VT == 0) ? 0 : host[i - 1];
-    }
+    for (int i = 0; i < count; i++) { host[i] += (i % shape.VT == 0) ? 0 : host[i - 1]; }
     std::printf("tiles of %d threads with %d values each, ", shape.NT, shape.VT);
 
     const int failed = machine_check("running sums", out, host);

@@ -19,6 +19,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <new>
 #include <numeric>
 #include <string>
 #include <tuple>
@@ -27,17 +28,28 @@
 #if defined(__CUDACC__)
 #include <shpool/shpool.cuh>
 #define MACHINE_METHOD __device__ __forceinline__
+#define MACHINE_PICK(gpu, executor) gpu
 #else
 #include <shpool/executor.h>
 #include <shpool/heap.h>
 #include <shpool/shpool.h>
 #define MACHINE_METHOD inline
+#define MACHINE_PICK(gpu, executor) executor /* less work: a fiber for each thread */
 #endif
 
 [[noreturn]] static inline void machine_fail(const std::string &what, const std::string &why)
 {
     std::fprintf(stderr, "%s: %s\n", what.c_str(), why.c_str());
     std::exit(1);
+}
+static inline void machine_need(shpool_status status, const char *what)
+{
+    if (status != SHPOOL_OK) { machine_fail(what, shpool_last_error()); }
+}
+static inline double machine_seconds()
+{
+    using namespace std::chrono;
+    return duration<double>(steady_clock::now().time_since_epoch()).count();
 }
 
 /* A float's bits. */
@@ -56,23 +68,7 @@ SIMT_HD float machine_float(uint32_t bits)
     return value;
 }
 
-static inline void machine_need(shpool_status status, const char *what)
-{
-    if (status != SHPOOL_OK) {
-        machine_fail(what, shpool_last_error());
-    }
-}
-
-static inline double machine_seconds()
-{
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch())
-        .count();
-}
-
 #if defined(__CUDACC__)
-
-/* In kernels: simt_global_or32() without order. */
-SIMT_FN void machine_set_bits(uint32_t *p, uint32_t bits) { (void)atomicOr(p, bits); }
 
 /* In kernels: words that other threads write meanwhile, so that a load may be stale.  Plain
  * accesses on a GPU, where atomic ones in a loop diverge the warp. */
@@ -89,18 +85,9 @@ SIMT_FN void machine_part_barrier(simt_addr, uint32_t number, uint32_t threads)
 }
 #endif
 
-/* In kernels: reductions over a whole warp; all lanes get the result. */
-#if !defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 800)
-SIMT_FN uint32_t machine_or(uint32_t bits) { return __reduce_or_sync(SIMT_ALL_LANES, bits); }
-SIMT_FN uint32_t machine_sum(uint32_t value) { return __reduce_add_sync(SIMT_ALL_LANES, value); }
-#define MACHINE_REDUCES 1
-#endif
-
 static inline void machine_cuda(cudaError_t error, const char *what)
 {
-    if (error != cudaSuccess) {
-        machine_fail(what, cudaGetErrorString(error));
-    }
+    if (error != cudaSuccess) { machine_fail(what, cudaGetErrorString(error)); }
 }
 
 static inline uint32_t machine_attribute(cudaDeviceAttr attribute)
@@ -126,27 +113,20 @@ static inline const char *machine_name(const char *program)
     return device.name;
 }
 
-template <class T>
-static T *machine_new(size_t count)
+static inline void *machine_new(size_t bytes)
 {
     void *p = nullptr;
 
-    machine_cuda(cudaMalloc(&p, count * sizeof(T)), "cudaMalloc");
-    return static_cast<T *>(p);
+    machine_cuda(cudaMalloc(&p, bytes), "cudaMalloc");
+    return p;
 }
 static inline void machine_delete(void *p) /* NULL is no error, even without a machine */
 {
-    if (p != nullptr) {
-        machine_cuda(cudaFree(p), "cudaFree");
-    }
+    if (p != nullptr) { machine_cuda(cudaFree(p), "cudaFree"); }
 }
-static inline void machine_write(void *to, const void *from, size_t bytes)
+static inline void machine_copy(void *to, const void *from, size_t bytes)
 {
-    machine_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyHostToDevice), "cudaMemcpy");
-}
-static inline void machine_read(void *to, const void *from, size_t bytes)
-{
-    machine_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDeviceToHost), "cudaMemcpy");
+    machine_cuda(cudaMemcpy(to, from, bytes, cudaMemcpyDefault), "cudaMemcpy");
 }
 static inline void machine_zero(void *p, size_t bytes)
 {
@@ -161,18 +141,33 @@ static __global__ void __launch_bounds__(1024) machine_kernel(const __grid_const
     kernel();
 }
 
-/* The number of blocks that the whole machine runs at the same time, if ask(&n) stores how many a
- * multiprocessor does.  It is asked once for each size: the driver's answer takes the host longer
+/* A kernel whose operator() gets a pool of any allocator, also of one that was joined with the
+ * program at run time (doc/LINKING.md). */
+template <class Kernel>
+static __global__ void __launch_bounds__(1024, 1)
+machine_pool_kernel(shpool_pool pool, const __grid_constant__ Kernel kernel)
+{
+    kernel(pool);
+}
+
+/* The number of blocks that the whole machine runs at the same time, with `bytes` in front of the
+ * pool, if there is one.  The driver is asked once for each size: its answer takes the host longer
  * than a launch. */
-template <class Ask>
-static uint32_t machine_occupancy(const void *kernel, uint32_t threads, uint32_t bytes, Ask ask)
+static inline uint32_t machine_occupancy(const void *kernel, uint32_t threads, uint32_t bytes,
+                                         const shpool_pool *pool)
 {
     static std::map<std::tuple<const void *, uint32_t, uint32_t>, uint32_t> known;
     uint32_t &blocks = known[{ kernel, threads, bytes }];
     int       each   = 0;
 
     if (blocks == 0) {
-        ask(&each);
+        if (pool != nullptr) {
+            machine_need(shpool_occupancy(kernel, pool, threads, bytes, &each), "occupancy");
+        } else {
+            machine_need(shpool_allow_shared(kernel, bytes), "shared memory");
+            machine_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                             &each, kernel, static_cast<int>(threads), bytes), "occupancy");
+        }
         blocks = static_cast<uint32_t>(std::max(each, 1)) *
                  machine_attribute(cudaDevAttrMultiProcessorCount);
     }
@@ -181,11 +176,7 @@ static uint32_t machine_occupancy(const void *kernel, uint32_t threads, uint32_t
 template <class... Arguments>
 static uint32_t machine_blocks_of(void (*kernel)(Arguments...), uint32_t threads, uint32_t bytes)
 {
-    return machine_occupancy((const void *)kernel, threads, bytes, [=](int *each) {
-        machine_need(shpool_allow_shared(kernel, bytes), "shared memory");
-        machine_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                         each, kernel, static_cast<int>(threads), bytes), "occupancy");
-    });
+    return machine_occupancy((const void *)kernel, threads, bytes, nullptr);
 }
 template <class Kernel>
 static uint32_t machine_blocks(uint32_t threads, uint32_t bytes)
@@ -195,10 +186,9 @@ static uint32_t machine_blocks(uint32_t threads, uint32_t bytes)
 
 /* Kernels in different queues may run at the same time.  A kernel in queue 0 waits for all earlier
  * kernels, and later kernels wait for it. */
-#define MACHINE_QUEUES 12u
 static inline cudaStream_t machine_queue(uint32_t number)
 {
-    static cudaStream_t queue[MACHINE_QUEUES];
+    static cudaStream_t queue[12];
 
     if ((number != 0) && (queue[number] == nullptr)) {
         machine_cuda(cudaStreamCreate(&queue[number]), "cudaStreamCreate");
@@ -215,40 +205,23 @@ static void machine_launch(uint32_t blocks, uint32_t threads, uint32_t shared_by
     machine_cuda(cudaGetLastError(), "launch");
 }
 
-/* A kernel whose operator() gets a pool of any allocator, also of one that was joined with the
- * program at run time (doc/LINKING.md).  `bytes` of shared memory come before the pool's. */
-template <class Kernel>
-static __global__ void __launch_bounds__(1024)
-machine_pool_kernel(shpool_pool pool, const __grid_constant__ Kernel kernel)
-{
-    kernel(pool);
-}
-
-template <class Kernel>
-static uint32_t machine_pool_blocks(const shpool_pool &pool, uint32_t threads, uint32_t bytes)
-{
-    const void *kernel = (const void *)machine_pool_kernel<Kernel>;
-
-    return machine_occupancy(kernel, threads, bytes + pool.shared_bytes, [&](int *each) {
-        machine_need(shpool_occupancy(kernel, &pool, threads, bytes, each), "occupancy");
-    });
-}
-
 #if !defined(SHPOOL_CHECKED)
+/* A block for each of `turns`, but no more than run at the same time; `bytes` come before the
+ * pool's. */
 template <class Kernel>
-static void machine_launch_pool(const shpool_pool &pool, uint32_t blocks, uint32_t threads,
+static void machine_launch_pool(const shpool_pool &pool, uint32_t turns, uint32_t threads,
                                 uint32_t bytes, const Kernel &kernel, uint32_t queue = 0)
 {
+    const void *const  code        = (const void *)machine_pool_kernel<Kernel>;
     void              *arguments[] = { const_cast<shpool_pool *>(&pool),
                                        const_cast<Kernel *>(&kernel) };
     cudaLaunchConfig_t config      = {};
 
-    config.gridDim          = blocks;
+    config.gridDim          = std::min(turns, machine_occupancy(code, threads, bytes, &pool));
     config.blockDim         = threads;
     config.dynamicSmemBytes = bytes;
     config.stream           = machine_queue(queue);
-    machine_need(shpool_launch_kernel(&config, (const void *)machine_pool_kernel<Kernel>,
-                                      arguments, &pool), "launch");
+    machine_need(shpool_launch_kernel(&config, code, arguments, &pool), "launch");
 }
 #endif
 
@@ -263,10 +236,6 @@ SIMT_FN void     machine_post(simt_addr addr, uint32_t v)
 {
     simt_atomic_store(addr, v, SIMT_RELAXED);
 }
-SIMT_FN void     machine_set_bits(uint32_t *p, uint32_t bits)
-{
-    (void)__atomic_fetch_or(p, bits, __ATOMIC_RELAXED);
-}
 SIMT_FN void machine_part_barrier(simt_addr word, uint32_t, uint32_t threads)
 {
     const uint32_t turn = simt_atomic_add(word, 1, SIMT_ACQ_REL) / threads;
@@ -278,25 +247,17 @@ SIMT_FN void machine_part_barrier(simt_addr word, uint32_t, uint32_t threads)
 }
 
 static inline const char *machine_name(const char *) { return "the CPU block executor"; }
-
-template <class T>
-static T *machine_new(size_t count)
+static inline void       *machine_new(size_t bytes)
 {
-    void *p = std::malloc(count * sizeof(T));
+    void *p = std::malloc(bytes);
 
-    if (p == nullptr) {
-        machine_fail("malloc", "no memory");
-    }
-    return static_cast<T *>(p);
+    return (p != nullptr) ? p : throw std::bad_alloc();
 }
 static inline void machine_delete(void *p) { std::free(p); }
-static inline void machine_write(void *to, const void *from, size_t bytes)
+static inline void machine_copy(void *to, const void *from, size_t bytes)
 {
-    if (bytes != 0) {
-        std::memcpy(to, from, bytes);
-    }
+    if (bytes != 0) { std::memcpy(to, from, bytes); }
 }
-#define machine_read machine_write
 static inline void machine_zero(void *p, size_t bytes) { std::memset(p, 0, bytes); }
 static inline void machine_wait() {}
 
@@ -330,18 +291,11 @@ static void machine_launch(uint32_t blocks, uint32_t threads, uint32_t shared_by
         machine_fail("kernel", result.text);
     }
 }
-
 template <class Kernel>
-static uint32_t machine_pool_blocks(const shpool_pool &, uint32_t, uint32_t)
-{
-    return machine_blocks<Kernel>(0, 0);
-}
-
-template <class Kernel>
-static void machine_launch_pool(const shpool_pool &pool, uint32_t blocks, uint32_t threads,
+static void machine_launch_pool(const shpool_pool &pool, uint32_t turns, uint32_t threads,
                                 uint32_t bytes, const Kernel &kernel, uint32_t = 0)
 {
-    machine_launch(blocks, threads, bytes + pool.shared_bytes, [&] { kernel(pool); });
+    machine_launch(std::min(turns, 3u), threads, bytes + pool.shared_bytes, [&] { kernel(pool); });
 }
 
 #define machine_open  shpool_simt_open
@@ -349,17 +303,23 @@ static void machine_launch_pool(const shpool_pool &pool, uint32_t blocks, uint32
 
 #endif
 
-#if !defined(MACHINE_REDUCES)
+#define machine_read machine_copy
+
+/* In kernels: reductions over a whole warp; all lanes get the result. */
+#if defined(__CUDACC__) && (!defined(__CUDA_ARCH__) || (__CUDA_ARCH__ >= 800))
+SIMT_FN uint32_t machine_or(uint32_t bits) { return __reduce_or_sync(SIMT_ALL_LANES, bits); }
+SIMT_FN uint32_t machine_sum(uint32_t value) { return __reduce_add_sync(SIMT_ALL_LANES, value); }
+#else
 SIMT_FN uint32_t machine_or(uint32_t bits)
 {
-    for (uint32_t lane = SIMT_WARP / 2u; lane != 0; lane /= 2u) {
+    for (uint32_t lane = 16; lane != 0; lane /= 2u) {
         bits |= simt_shfl_xor(SIMT_ALL_LANES, bits, lane);
     }
     return bits;
 }
 SIMT_FN uint32_t machine_sum(uint32_t value)
 {
-    for (uint32_t lane = SIMT_WARP / 2u; lane != 0; lane /= 2u) {
+    for (uint32_t lane = 16; lane != 0; lane /= 2u) {
         value += simt_shfl_xor(SIMT_ALL_LANES, value, lane);
     }
     return value;
@@ -371,11 +331,29 @@ template <class Kernel>
 static void machine_fill(uint32_t turns, uint32_t threads, uint32_t bytes, const Kernel &kernel,
                          uint32_t queue)
 {
-    const uint32_t most = machine_blocks<Kernel>(threads, bytes);
-
     if (turns != 0) {
-        machine_launch(std::min(turns, most), threads, bytes, kernel, queue);
+        machine_launch(std::min(turns, machine_blocks<Kernel>(threads, bytes)), threads, bytes,
+                       kernel, queue);
     }
+}
+
+/* The shortest time of `rounds` calls of work(), after one that is not counted, in seconds. */
+template <class Prepare, class Work>
+static double machine_best(uint32_t rounds, Prepare prepare, Work work)
+{
+    double best = 1e30;
+
+    for (uint32_t round = 0; round <= rounds; round++) {
+        prepare();
+        machine_wait();
+
+        const double from = machine_seconds();
+
+        work();
+        machine_wait();
+        best = (round > 0) ? std::min(best, machine_seconds() - from) : best;
+    }
+    return best;
 }
 
 /* An array in the machine's memory. */
@@ -394,22 +372,22 @@ public:
     {
         if (size > size_) {
             machine_delete(data_);
-            data_ = machine_new<T>(size);
+            data_ = static_cast<T *>(machine_new(size * sizeof(T)));
             size_ = size;
         }
         return data_;
     }
-    void           zero() { machine_zero(data_, size_ * sizeof(T)); }
-    T             *write(const std::vector<T> &from)
+    T *write(const std::vector<T> &from)
     {
-        machine_write(get(from.size()), from.data(), from.size() * sizeof(T));
+        machine_copy(get(from.size()), from.data(), from.size() * sizeof(T));
         return data_;
     }
+    void           zero() { machine_zero(data_, size_ * sizeof(T)); }
     std::vector<T> read() const /* waits for the kernels */
     {
         std::vector<T> to(size_);
 
-        machine_read(to.data(), data_, size_ * sizeof(T));
+        machine_copy(to.data(), data_, size_ * sizeof(T));
         return to;
     }
 
@@ -426,9 +404,7 @@ static int machine_check(const char *what, const machine_array<T> &device,
     const std::vector<T> got   = device.read();
     size_t               wrong = 0;
 
-    for (size_t i = 0; i < right.size(); i++) {
-        wrong += got[i] != right[i];
-    }
+    for (size_t i = 0; i < right.size(); i++) { wrong += got[i] != right[i]; }
     std::printf("%s: %zu numbers, %zu wrong\n", what, right.size(), wrong);
     return wrong != 0;
 }
@@ -440,27 +416,22 @@ template <class T, class Launch>
 static int machine_run(const char *name, uint32_t bytes, machine_array<T> &device,
                        const std::vector<T> &right, Launch launch, double moved = 0)
 {
-    cudaEvent_t event[2] = {};
-    float       ms       = 0;
-    char        text[100], speed[30] = "";
+    static cudaEvent_t event[2];
+    float              ms = 0;
+    char               text[100], speed[30] = "";
 
+    for (cudaEvent_t &each : event) {
+        if (each == nullptr) { machine_cuda(cudaEventCreate(&each), "cudaEventCreate"); }
+    }
     device.zero();
     launch();
-    for (cudaEvent_t &each : event) {
-        machine_cuda(cudaEventCreate(&each), "cudaEventCreate");
-    }
-    machine_cuda(cudaEventRecord(event[0]), "cudaEventRecord");
+    (void)cudaEventRecord(event[0]);
     launch();
     machine_cuda(cudaGetLastError(), "launch");
-    machine_cuda(cudaEventRecord(event[1]), "cudaEventRecord");
+    (void)cudaEventRecord(event[1]);
     machine_wait();
     machine_cuda(cudaEventElapsedTime(&ms, event[0], event[1]), "cudaEventElapsedTime");
-    for (cudaEvent_t each : event) {
-        (void)cudaEventDestroy(each);
-    }
-    if (moved != 0) {
-        std::snprintf(speed, sizeof(speed), ", %.0f GB/s", moved / ms * 1e-6);
-    }
+    if (moved != 0) { std::snprintf(speed, sizeof(speed), ", %.0f GB/s", moved / ms * 1e-6); }
     std::snprintf(text, sizeof(text), "%-14s %6u bytes a block: %.3f ms%s", name, bytes, ms, speed);
     return machine_check(text, device, right);
 }

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The allocator is chosen at run time; the kernel is not recompiled for it.
+ * The shape of every kernel that uses a pool: init, malloc, use, free, fini.  The allocator is
+ * chosen at run time; the kernel is not recompiled for it.
  *
  *   nvcc -rdc=true runtime.cu -o runtime $(pkg-config --cflags --libs shpool)
  *   ./runtime                                          the build's default
  *   SHPOOL_ALLOCATOR=bitmap:payload_bytes=16K ./runtime
  *   SHPOOL_PLUGIN_PATH=$PWD SHPOOL_ALLOCATOR=own ./runtime     ../plugin's
  *   ./runtime thread_first_fit:check=1
+ *
+ * At compile time: -DSHPOOL_INLINE=bitmap -DSHPOOL_CHECK (for the statistics), without -rdc=true.
  *
  * Prints the pool's statistics.  One allocation in each block is leaked on purpose: the report
  * shows it as live.
@@ -60,9 +63,7 @@ int main(int argc, char **argv)
     want.payload_bytes = 32 * 1024;
     want.flags         = SHPOOL_FLAG_STATS; /* as "stats=1" in the spec */
     machine_need(shpool_plan(spec, &want, &pool), "allocator"); /* needs no device */
-    if (machine_name("runtime") == nullptr) {
-        return 77;
-    }
+    if (machine_name("runtime") == nullptr) { return 77; }
     machine_need(shpool_open(spec, &want, &pool), "pool");
     machine_need(shpool_launch(lists, BLOCKS, THREADS, NULL, &pool, 12), "launch");
     machine_need(shpool_report(&pool, &report), "report"); /* waits for the kernel */

@@ -29,18 +29,14 @@ static __device__ void scan(shpool_heap heap, unsigned *data, unsigned n)
     unsigned      *before = static_cast<unsigned *>(shpool_malloc_block(heap, n * 4u));
 
     for (unsigned apart = 1; (before != nullptr) && (apart < n); apart *= 2u) {
-        for (unsigned i = threadIdx.x; i < n; i += THREADS) {
-            before[i] = data[i];
-        }
+        for (unsigned i = threadIdx.x; i < n; i += THREADS) { before[i] = data[i]; }
         __syncthreads();
         for (unsigned i = threadIdx.x + apart; i < n; i += THREADS) {
             data[i] += before[i - apart];
         }
         __syncthreads(); /* after the last one, no thread uses `before` any more */
     }
-    if (threadIdx.x == 0) {
-        (void)shpool_release(heap, mark);
-    }
+    if (threadIdx.x == 0) { (void)shpool_release(heap, mark); }
     __syncthreads();
 }
 
@@ -54,9 +50,7 @@ static __global__ void equalise(shpool_pool pool, unsigned *result)
     unsigned      *histogram = static_cast<unsigned *>(shpool_malloc_block(heap, bins * 4u));
 
     if (histogram != nullptr) {
-        for (unsigned b = threadIdx.x; b < bins; b += THREADS) {
-            histogram[b] = 0;
-        }
+        for (unsigned b = threadIdx.x; b < bins; b += THREADS) { histogram[b] = 0; }
         __syncthreads();
         for (unsigned i = threadIdx.x; i < COUNT; i += THREADS) {
             atomicAdd(&histogram[value_of(tile, i)], 1u);
@@ -76,19 +70,13 @@ int main()
     shpool_config         want = {};
     shpool_pool           pool = {};
 
-    if (machine_name("scratch") == nullptr) {
-        return 77;
-    }
+    if (machine_name("scratch") == nullptr) { return 77; }
     for (unsigned tile = 0; tile < TILES; tile++) {
         std::vector<unsigned> sum(bins_of(tile) + 1u, 0); /* of smaller values */
 
-        for (unsigned i = 0; i < COUNT; i++) {
-            sum[value_of(tile, i) + 1u]++;
-        }
+        for (unsigned i = 0; i < COUNT; i++) { sum[value_of(tile, i) + 1u]++; }
         std::partial_sum(sum.begin(), sum.end(), sum.begin());
-        for (unsigned i = 0; i < COUNT; i++) {
-            right.push_back(sum[value_of(tile, i) + 1u]);
-        }
+        for (unsigned i = 0; i < COUNT; i++) { right.push_back(sum[value_of(tile, i) + 1u]); }
     }
     machine_array<unsigned> result(right.size());
 

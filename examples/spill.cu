@@ -5,8 +5,8 @@
  *
  *   nvcc -rdc=true spill.cu -o spill $(pkg-config --cflags --libs shpool)
  *
- * by_worst_case: every block has shared memory for the largest block, so few run at the same time.
- * by_pool: every block has shared memory for a typical block; requests that do not fit are served
+ * By worst case: every block has shared memory for the largest block, so few run at the same time.
+ * By pool: every block has shared memory for a typical block; requests that do not fit are served
  * from global memory (spill=arena).  The size of the pool is then no longer a limit.  The program
  * prints the size that the run would have needed.
  */
@@ -49,9 +49,7 @@ static __device__ unsigned group(unsigned block, unsigned key, Get get, Put put)
             if ((first == nullptr) || (first->used == CHUNK)) {
                 chunk *fresh = get();
 
-                if (fresh == nullptr) {
-                    return ~0u;
-                }
+                if (fresh == nullptr) { return ~0u; }
                 fresh->next = first;
                 fresh->used = 0;
                 first       = fresh;
@@ -62,9 +60,7 @@ static __device__ unsigned group(unsigned block, unsigned key, Get get, Put put)
     while (first != nullptr) {
         chunk *next = first->next;
 
-        for (unsigned i = 0; i < first->used; i++) {
-            sum += first->value[i] ^ key;
-        }
+        for (unsigned i = 0; i < first->used; i++) { sum += first->value[i] ^ key; }
         put(first);
         first = next;
     }
@@ -76,9 +72,7 @@ static __global__ void by_worst_case(unsigned *result, unsigned most)
     extern __shared__ __align__(16) chunk chunks[];
     __shared__ unsigned taken;
 
-    if (threadIdx.x == 0) {
-        taken = 0;
-    }
+    if (threadIdx.x == 0) { taken = 0; }
     __syncthreads();
     if (threadIdx.x < KEYS) {
         result[blockIdx.x * KEYS + threadIdx.x] = group(
@@ -114,10 +108,9 @@ int main()
     shpool_config         want = {};
     shpool_pool           pool = {};
     shpool_report_data    seen = {};
+    int                   failed = 0;
 
-    if (machine_name("spill") == nullptr) {
-        return 77;
-    }
+    if (machine_name("spill") == nullptr) { return 77; }
     for (unsigned block = 0; block < BLOCKS; block++) {
         for (unsigned i = 0; i < records_of(block); i++) {
             const unsigned record = record_of(block, i);
@@ -126,10 +119,9 @@ int main()
         }
     }
     machine_array<unsigned> result(BLOCKS * KEYS);
-    int                     failed = 0;
 
     if (shpool_allow_shared(by_worst_case, bytes) != SHPOOL_OK) {
-        std::printf("by_worst_case: %s\n", shpool_last_error()); /* the message names the limit */
+        std::printf("by worst case: %s\n", shpool_last_error()); /* it names the limit */
     } else {
         failed = machine_run("by worst case", bytes, result, sum, [&] {
             by_worst_case<<<BLOCKS, THREADS, bytes>>>(result, most);
@@ -144,12 +136,10 @@ int main()
                               pool.shared_bytes, result, sum, [&] {
             by_pool<<<BLOCKS, THREADS, pool.shared_bytes>>>(pool, result);
         });
-        if ((pool.flags & SHPOOL_FLAG_STATS) != 0) {
-            machine_need(shpool_report(&pool, &seen), "report");
-            std::printf("%llu of %llu requests were spilled; the largest block had %u bytes live\n",
-                        seen.spills, seen.mallocs, seen.peak_bytes);
-        }
+        machine_need(shpool_report(&pool, &seen), "report");
         machine_need(shpool_close(&pool), "close");
     }
+    std::printf("%llu of %llu requests were spilled; the largest block had %u bytes live\n",
+                seen.spills, seen.mallocs, seen.peak_bytes);
     return failed;
 }

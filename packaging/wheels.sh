@@ -38,7 +38,7 @@ for archs; do
     export PYTHON STAGE PATH
     run sh tests/python/python.sh
     run shpool-info list
-    ! command -v clang >/dev/null || run shpool-check examples/blueprint.cu
+    ! command -v clang >/dev/null || run shpool-check examples/scratch.cu
     cp "$work/$label"/shpool-*.whl "$to"
     echo "PASS $(cd "$work/$label" && ls shpool-*.whl)"
 done

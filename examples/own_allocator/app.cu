@@ -48,9 +48,7 @@ int main()
     shpool_pool           pool;
     uint32_t              wrong = 0;
 
-    if (machine == nullptr) {
-        return 77;
-    }
+    if (machine == nullptr) { return 77; }
     machine_need(shpool_register(&shpool_allocator_own), "own");
     want.block_threads = THREADS;
     want.payload_bytes = THREADS * 80u;

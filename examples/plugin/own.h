@@ -28,9 +28,7 @@ SIMT_HD shpool_layout shpool_own_layout(uint32_t bytes, uint32_t alignment)
 SIMT_FN void shpool_own_init(shpool_view view, uint32_t member, uint32_t members)
 {
     (void)members;
-    if (member == 0) {
-        simt_store32(view.base, 0);
-    }
+    if (member == 0) { simt_store32(view.base, 0); }
 }
 
 SIMT_FN simt_addr shpool_own_malloc(shpool_view view, uint32_t bytes, uint32_t alignment,
@@ -61,9 +59,7 @@ SIMT_FN uint32_t shpool_own_owns(shpool_view view, simt_addr addr)
     uint32_t offset = addr - view.base;
     uint32_t state;
 
-    if ((offset < 32u) || (offset >= view.bytes)) {
-        return SHPOOL_FREE_FOREIGN;
-    }
+    if ((offset < 32u) || (offset >= view.bytes)) { return SHPOOL_FREE_FOREIGN; }
     state = simt_atomic_load(view.base, SIMT_RELAXED);
     return ((state >> 16) != 0) && ((offset >> 4) <= (state & 0xffffu)) ? SHPOOL_FREE_OK
                                                                         : SHPOOL_FREE_DOUBLE;
@@ -76,18 +72,14 @@ SIMT_FN uint32_t shpool_own_free(shpool_view view, simt_addr addr, uint32_t site
     uint32_t now;
 
     (void)site;
-    if (reason != SHPOOL_FREE_OK) {
-        return reason;
-    }
+    if (reason != SHPOOL_FREE_OK) { return reason; }
     seen = simt_atomic_load(view.base, SIMT_RELAXED);
     for (;;) {
         /* release: the owner's accesses; pairs with the acquire in shpool_own_malloc.  acquire: the
          * last free also passes on the releases of the others */
         now = simt_atomic_cas(view.base, seen, ((seen >> 16) == 1u) ? 0u : seen - 0x10000u,
                               SIMT_ACQ_REL);
-        if (now == seen) {
-            return SHPOOL_FREE_OK;
-        }
+        if (now == seen) { return SHPOOL_FREE_OK; }
         seen = now;
     }
 }
@@ -109,9 +101,7 @@ SIMT_FN uint32_t shpool_own_largest(shpool_view view)
 {
     uint32_t left;
 
-    if (view.bytes == 0) {
-        return 0;
-    }
+    if (view.bytes == 0) { return 0; }
     left = view.word[0] - (simt_atomic_load(view.base, SIMT_RELAXED) & 0xffffu);
     return (left > 1u) ? (left - 1u) << 4 : 0u;
 }
@@ -122,9 +112,7 @@ SIMT_FN shpool_walk shpool_own_walk(shpool_view view)
     shpool_walk walk = {0, 0, 0, 0};
     uint32_t    state;
 
-    if (view.bytes == 0) {
-        return walk;
-    }
+    if (view.bytes == 0) { return walk; }
     state = simt_atomic_load(view.base, SIMT_RELAXED);
     if (((state & 0xffffu) > view.word[0]) || (((state >> 16) == 0) != ((state & 0xffffu) == 0))) {
         walk.broken = 1;

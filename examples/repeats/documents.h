@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Documents on the host, one a line: generated or read, and their repeats counted. */
+/* Documents on the host, one a line: generated or read, sorted, and their repeats counted. */
 #ifndef SHPOOL_EXAMPLES_REPEATS_DOCUMENTS_H
 #define SHPOOL_EXAMPLES_REPEATS_DOCUMENTS_H
 
@@ -10,11 +10,6 @@
 #include <fstream>
 #include <iterator>
 
-struct documents {
-    std::vector<uint8_t>  text;
-    std::vector<uint32_t> begin; /* of each, and the end of the last one */
-};
-
 struct random_numbers { /* xorshift64* (Marsaglia; Vigna) */
     uint64_t state;
 
@@ -23,7 +18,7 @@ struct random_numbers { /* xorshift64* (Marsaglia; Vigna) */
         state ^= state >> 12;
         state ^= state << 25;
         state ^= state >> 27;
-        return static_cast<uint32_t>((state * 2685821657736338717ull) >> 32);
+        return (uint32_t)((state * 2685821657736338717ull) >> 32);
     }
     double uniform() { return (next() + 0.5) / 4294967296.0; }
     double normal() /* Box and Muller */
@@ -39,12 +34,8 @@ static inline std::string make_word(uint32_t rank)
     uint32_t       length = 2u + random.next() % 4u;
     std::string    word;
 
-    for (uint32_t r = rank; r > 3u; r /= 4u) {
-        length += random.next() % 2u;
-    }
-    for (uint32_t i = 0; i < length; i++) {
-        word += static_cast<char>('a' + random.next() % 26u);
-    }
+    for (uint32_t r = rank; r > 3u; r /= 4u) { length += random.next() % 2u; }
+    for (uint32_t i = 0; i < length; i++) { word += (char)('a' + random.next() % 26u); }
     return word;
 }
 
@@ -60,21 +51,20 @@ struct word_source {
 
         for (uint32_t rank = 0; rank < vocabulary; rank++) {
             words.push_back(make_word(rank));
-            sum += 1.0 / (rank + 1.0);
-            below.push_back(sum);
+            below.push_back(sum += 1.0 / (rank + 1.0));
         }
     }
     const std::string &next()
     {
         const double u = random.uniform() * below.back();
 
-        return words[static_cast<size_t>(std::upper_bound(below.begin(), below.end() - 1, u) -
-                                         below.begin())];
+        return words[(size_t)(std::upper_bound(below.begin(), below.end() - 1, u) -
+                              below.begin())];
     }
 };
 
 /* One document; every twentieth sentence repeats earlier words. */
-static inline void make_document(word_source &source, uint32_t words, std::vector<uint8_t> &text)
+static inline void make_document(word_source &source, uint32_t words, std::string &text)
 {
     std::vector<std::string> past;
 
@@ -86,115 +76,108 @@ static inline void make_document(word_source &source, uint32_t words, std::vecto
 
         for (size_t i = 0; i < length; i++) {
             past.push_back(again ? past[from + i] : source.next());
+            text += past.back() + ((i + 1u < length) ? " " : ". ");
         }
-        for (size_t i = past.size() - length; i < past.size(); i++) {
-            const size_t at = text.size();
-
-            text.insert(text.end(), past[i].begin(), past[i].end());
-            if (i == past.size() - length) {
-                text[at] = static_cast<uint8_t>(text[at] - 'a' + 'A');
-            }
-            text.push_back((i + 1u < past.size()) ? ' ' : '.');
-        }
-        text.push_back(' ');
     }
-    text.push_back('\n');
+    text += '\n';
 }
 
 /* Lengths as on web pages: their logarithms have a normal distribution, half of the documents have
- * up to `middle` words, one in six has more than three times as many.  If `longest` is not 0, the
- * first document has that many. */
-static inline std::vector<uint8_t> make_text(size_t bytes, uint32_t vocabulary, double middle,
-                                             uint32_t longest)
+ * up to `middle` words, and a sixth more than three times as many; the first has `first`. */
+static inline std::string make_text(size_t bytes, uint32_t vocabulary, double middle,
+                                    uint32_t first)
 {
-    word_source          source(vocabulary);
-    std::vector<uint8_t> text;
+    word_source source(vocabulary);
+    std::string text;
 
     text.reserve(bytes + bytes / 8u);
-    if (longest != 0) {
-        make_document(source, longest, text);
-        bytes += text.size();
-    }
+    make_document(source, first, text);
     while (text.size() < bytes) {
         const double words = middle * std::exp(1.1 * source.random.normal());
 
-        make_document(source, static_cast<uint32_t>(std::min(std::max(words, 4.0), 50000.0)),
-                      text);
+        make_document(source, (uint32_t)std::min(std::max(words, 4.0), 50000.0), text);
     }
     return text;
 }
 
-static inline std::vector<uint8_t> read_text(const char *path)
+static inline std::string read_text(const char *path)
 {
-    std::ifstream        in(path, std::ios::binary);
-    std::vector<uint8_t> text{ std::istreambuf_iterator<char>(in), {} };
+    std::ifstream in(path, std::ios::binary);
+    std::string   text{ std::istreambuf_iterator<char>(in), {} };
 
-    if (text.empty()) {
-        machine_fail(path, "is empty, or cannot be read");
-    }
+    if (text.empty()) { machine_fail(path, "is empty, or cannot be read"); }
     return text;
 }
 
-/* Lines up to this have offsets of 32 bits in all that is reckoned from them. */
-#define LONGEST_LINE (256u << 20)
+struct documents {
+    std::vector<uint32_t> hash;  /* of words */
+    std::vector<listed>   order; /* the last class first */
+    uint32_t              end[CLASSES + 1] = {}; /* of classes, in `order` */
+    size_t                bytes = 0, left_out = 0;
+};
 
-static inline documents split_lines(std::vector<uint8_t> text)
+/* Words are letters, digits and bytes from 128 on; capitals count as small letters.  Documents that
+ * need more than `most` bytes are left out. */
+static inline documents split(const std::string &text, uint32_t most)
 {
-    documents all = { {}, { 0 } };
+    documents all;
 
-    if (text.size() >= 0xffff0000u) {
-        machine_fail("text", "has 4 GiB or more");
-    }
-    for (size_t i = 0; i < text.size(); i++) {
-        if ((text[i] == '\n') || (i + 1u == text.size())) {
-            all.begin.push_back(static_cast<uint32_t>(i + 1u));
+    for (size_t at = 0, begin; at < text.size();) {
+        listed   d    = { (uint32_t)all.order.size(), 0, (uint32_t)all.hash.size() };
+        uint32_t hash = 0, letters = 0; /* of the word so far: FNV-1a (Fowler, Noll and Vo) */
+
+        for (begin = at; (at == begin) || ((at < text.size()) && (text[at - 1u] != '\n')); at++) {
+            const int  c         = (unsigned char)text[at];
+            const bool is_letter = (c >= 128) || (std::isalnum(c) != 0);
+
+            if (is_letter) {
+                hash = (letters++ != 0) ? hash : 2166136261u;
+                hash = (hash ^ (uint32_t)((c >= 128) ? c : std::tolower(c))) * 16777619u;
+            }
+            if ((letters != 0) && (!is_letter || (at + 1u == text.size()))) {
+                all.hash.push_back(hash);
+                letters = 0;
+            }
         }
-        if (i + 1u - all.begin.back() > LONGEST_LINE) {
-            machine_fail("line " + std::to_string(all.begin.size()), "has more than 256 MiB");
+        d.words = (uint32_t)all.hash.size() - d.first;
+        if (document_bytes(d.words) <= most) {
+            all.order.push_back(d);
+            all.bytes += at - begin;
+        } else {
+            all.hash.resize(d.first);
+            all.left_out++;
         }
     }
-    all.text = std::move(text);
+    const auto class_of = [](const listed &d) {
+        uint32_t which = 0;
+        while (document_bytes(d.words) > class_bytes(which)) { which++; }
+        return which;
+    };
+    std::stable_sort(all.order.begin(), all.order.end(), [&](const listed &a, const listed &b) {
+        return class_of(a) > class_of(b);
+    });
+    for (const listed &d : all.order) {
+        for (uint32_t k = 0; k <= class_of(d); k++) { all.end[k]++; }
+    }
     return all;
-}
-
-/* The hashes of a document's words.  Words are found and written in small letters without the
- * kernels' code; only the hash is theirs, because it decides which words are equal. */
-static inline std::vector<uint32_t> words_of(const documents &all, size_t d)
-{
-    std::vector<uint32_t> words;
-    std::vector<uint8_t>  word;
-
-    for (uint32_t at = all.begin[d]; at < all.begin[d + 1u]; at++) {
-        const int  c         = all.text[at];
-        const bool is_letter = (c >= 128) || (std::isalnum(c) != 0);
-
-        if (is_letter) {
-            word.push_back(static_cast<uint8_t>((c >= 128) ? c : std::tolower(c)));
-        }
-        if (!word.empty() && (!is_letter || (at + 1u == all.begin[d + 1u]))) {
-            words.push_back(hash_word(word.data(), 0, static_cast<uint32_t>(word.size())));
-            word.clear();
-        }
-    }
-    return words;
 }
 
 /* The reference: LENGTHS counts for each document, of runs whose words' hashes have occurred in
  * this order before.  It sorts hashes of runs, with 64 bits. */
 static inline std::vector<uint32_t> count_on_host(const documents &all)
 {
-    std::vector<uint32_t> repeats;
+    std::vector<uint32_t> repeats(LENGTHS * all.order.size());
     std::vector<uint64_t> sorted;
 
-    for (size_t d = 0; d + 1u < all.begin.size(); d++) {
-        const std::vector<uint32_t> words = words_of(all, d);
-        std::vector<uint64_t>       runs(words.begin(), words.end());
+    for (const listed &d : all.order) {
+        const uint32_t *const words = all.hash.data() + d.first;
+        std::vector<uint64_t> runs(words, words + d.words);
 
         for (uint32_t n = 1; n <= LENGTHS; n++) {
             sorted = runs;
             std::sort(sorted.begin(), sorted.end());
             sorted.erase(std::unique(sorted.begin(), sorted.end()), sorted.end());
-            repeats.push_back(static_cast<uint32_t>(runs.size() - sorted.size()));
+            repeats[d.document * LENGTHS + n - 1u] = (uint32_t)(runs.size() - sorted.size());
             runs.resize(runs.empty() ? 0u : runs.size() - 1u);
             for (size_t i = 0; i < runs.size(); i++) {
                 runs[i] = runs[i] * 0x9e3779b97f4a7c15ull + words[i + n];

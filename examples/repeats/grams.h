@@ -15,56 +15,50 @@
 #ifndef SHPOOL_EXAMPLES_REPEATS_GRAMS_H
 #define SHPOOL_EXAMPLES_REPEATS_GRAMS_H
 
-#include "words.h"
+#include "../group.h"
 
-#define VACANT ~0u /* an empty entry, in place of a run's position */
-#define BATCH  4u  /* hashes that a lane reads at once */
+#define LENGTHS 8u  /* of runs, in words */
+#define VACANT  ~0u /* an empty entry, in place of a run's position */
+#define BATCH   4u  /* hashes that a lane reads at once */
+#define TILE    (SIMT_WARP * SIMT_WARP) /* words with marks in one word of each lane */
 
-/* The names of runs of n and of n - 1 words: the position of one of the runs with that name.  The
- * latter are read while the former are set. */
-struct shared_names { /* 16 bits for each: documents in shared memory have fewer words */
-    shared_words both;
+/* Class k has documents that need up to 256 << k bytes. */
+#define CLASSES 10u
 
-    MACHINE_METHOD uint32_t get(uint32_t n, uint32_t i) const
-    {
-        return both.glance(i) >> (n & 1u) * 16u & 0xffffu;
-    }
-    MACHINE_METHOD void set(uint32_t n, uint32_t i, uint32_t name) const
-    {
-        const uint32_t old = both.glance(i);
-
-        both.post(i, ((n & 1u) != 0) ? (old & 0xffffu) | name << 16
-                                     : (old & 0xffff0000u) | name);
-    }
+/* An entry of the list of documents. */
+struct alignas(16) listed {
+    uint32_t document;
+    uint32_t words;
+    uint32_t first; /* index of its first word's hash */
 };
-struct global_names {
-    global_words both;
-    uint32_t     words;
 
-    MACHINE_METHOD uint32_t get(uint32_t n, uint32_t i) const
-    {
-        return both.get((n & 1u) * words + i);
-    }
-    MACHINE_METHOD void set(uint32_t n, uint32_t i, uint32_t name) const
-    {
-        both.set((n & 1u) * words + i, name);
-    }
+struct collection {
+    const uint32_t *hash;    /* of words */
+    const listed   *order;   /* all documents, the last class first */
+    uint32_t       *repeats; /* LENGTHS for each document */
+    uint32_t       *next;    /* for CLASSES parts of the list: documents that are taken */
 };
-SIMT_FN shared_names names_in(shared_words memory, uint32_t) { return { memory }; }
-SIMT_FN global_names names_in(global_words memory, uint32_t words) { return { memory, words }; }
-SIMT_FN uint32_t     name_words(shared_words, uint32_t words) { return round_up(words); }
-SIMT_FN uint32_t     name_words(global_words, uint32_t words) { return round_up(2u * words); }
+
+/* A document's memory: LENGTHS counters, two sets of marks, names, and a hash table with 1.5 times
+ * as many entries as keys.  Arrays begin at multiples of four words. */
+SIMT_HD uint32_t round_up(uint32_t words) { return (words + 3u) & ~3u; }
+SIMT_HD uint32_t mark_words(uint32_t words) { return (words + TILE - 1u) / TILE * SIMT_WARP; }
+SIMT_HD uint32_t name_start(uint32_t words) { return LENGTHS + 2u * mark_words(words); }
+SIMT_HD uint32_t table_entries(uint32_t keys) { return round_up(keys + keys / 2u + 1u); }
+SIMT_HD uint32_t document_bytes(uint32_t words)
+{
+    return 4u * (name_start(words) + round_up(words) + table_entries(words));
+}
+SIMT_HD uint32_t class_bytes(uint32_t which) { return 256u << which; }
 
 /* Marks of positions: lane L's word of a tile has a bit for each position L + 32 k of the tile. */
-template <class Words>
-SIMT_FN void set_mark(Words marks, uint32_t i)
+SIMT_FN void set_mark(shared_words marks, uint32_t i)
 {
     marks.set_bits(i / TILE * SIMT_WARP + i % SIMT_WARP, 1u << (i / SIMT_WARP % SIMT_WARP));
 }
 
 /* The marks of a tile, one word a lane, of positions whose next one is marked, too. */
-template <class Words>
-SIMT_FN uint32_t marked_pairs(Words marks, uint32_t word, uint32_t words)
+SIMT_FN uint32_t marked_pairs(shared_words marks, uint32_t word, uint32_t words)
 {
     const uint32_t own  = marks.get(word);
     uint32_t       next = simt_shfl(SIMT_ALL_LANES, own, simt_lane() + 1u);
@@ -88,26 +82,29 @@ SIMT_FN uint32_t join(uint32_t first, uint32_t second)
 SIMT_FN uint32_t next_probe(uint32_t probe) { return probe * 1664525u + 1013904223u; }
 
 /* A document in a group's memory. */
-template <class Words>
 struct document_job {
     const uint32_t *hash; /* of the words, in global memory */
     uint32_t        words;
     uint32_t        mask; /* an entry's bits that are a position; the others are the run's hash's */
-    Words           memory;
+    shared_words    memory;
 
-    MACHINE_METHOD Words marks(uint32_t n) const
+    MACHINE_METHOD shared_words marks(uint32_t n) const
     {
         return memory.from(LENGTHS + (n & 1u) * mark_words(words));
     }
-    MACHINE_METHOD auto names() const
+    MACHINE_METHOD shared_words names() const { return memory.from(name_start(words)); }
+    MACHINE_METHOD shared_words table() const
     {
-        return names_in(memory.from(name_start(words)), words);
-    }
-    MACHINE_METHOD Words table() const
-    {
-        return memory.from(name_start(words) + name_words(memory, words));
+        return memory.from(name_start(words) + round_up(words));
     }
     MACHINE_METHOD uint32_t entry(uint32_t own, uint32_t i) const { return (own & ~mask) | i; }
+
+    /* The name of a run of n words: the position of one of those with that name.  A word has the
+     * names of n and of n - 1, which are read while the former are set, in 16 bits each. */
+    MACHINE_METHOD uint32_t name(uint32_t n, uint32_t i) const
+    {
+        return names().glance(i) >> (n & 1u) * 16u & 0xffffu;
+    }
 
     /* `seen` is the entry of an equal word, or run. */
     MACHINE_METHOD bool is_word(uint32_t seen, uint32_t own) const
@@ -117,19 +114,20 @@ struct document_job {
     MACHINE_METHOD bool is_run(uint32_t seen, uint32_t own, uint32_t n, uint32_t first,
                                uint32_t second) const
     {
-        return ((seen ^ own) <= mask) && (names().get(n - 1u, seen & mask) == first) &&
-               (names().get(n - 1u, (seen & mask) + 1u) == second);
+        return ((seen ^ own) <= mask) && (name(n - 1u, seen & mask) == first) &&
+               (name(n - 1u, (seen & mask) + 1u) == second);
     }
 
     /* Name the i-th run of n words.  If an equal one was seen before, mark both, and return 1. */
     MACHINE_METHOD uint32_t note(uint32_t n, uint32_t i, uint32_t seen) const
     {
-        names().set(n, i, (seen != VACANT) ? seen & mask : i);
-        if (seen == VACANT) {
-            return 0;
-        }
+        const uint32_t name = (seen != VACANT) ? seen & mask : i;
+        const uint32_t old  = names().glance(i);
+
+        names().post(i, (n % 2u != 0) ? (old & 0xffffu) | name << 16 : (old & 0xffff0000u) | name);
+        if (seen == VACANT) { return 0; }
         set_mark(marks(n), i);
-        set_mark(marks(n), seen & mask);
+        set_mark(marks(n), name);
         return 1;
     }
 
@@ -162,8 +160,8 @@ struct document_job {
     /* The same for the i-th run of n > 1 words.  Most entries are vacant. */
     MACHINE_METHOD uint32_t insert_run(uint32_t entries, uint32_t n, uint32_t i) const
     {
-        const uint32_t first  = names().get(n - 1u, i);
-        const uint32_t second = names().get(n - 1u, i + 1u);
+        const uint32_t first  = name(n - 1u, i);
+        const uint32_t second = name(n - 1u, i + 1u);
         const uint32_t own    = join(first, second);
         uint32_t       probe  = own * 2654435761u;
         uint32_t       seen   = table().cas(simt_mulhi(probe, entries), VACANT, entry(own, i));
@@ -191,9 +189,7 @@ struct document_job {
             }
             SIMT_UNROLLED
             for (uint32_t k = 0; k < BATCH; k++) {
-                if (i + k * step < words) {
-                    repeats += insert_word(entries, i + k * step, own[k]);
-                }
+                if (i + k * step < words) { repeats += insert_word(entries, i + k * step, own[k]); }
                 simt_warp_sync(SIMT_ALL_LANES);
             }
         }
@@ -221,53 +217,35 @@ struct document_job {
     }
 };
 
-template <class Words, class Group>
-SIMT_FN void clear(Words memory, uint32_t words, uint32_t value, Group group)
+template <class Group>
+SIMT_FN void clear(shared_words memory, uint32_t words, uint32_t value, Group group)
 {
     for (uint32_t i = 4u * group.rank(); i < words; i += 4u * group.size()) {
         memory.set4(i, value);
     }
 }
 
-/* The bits of each word of marks that a warp of the group processes. */
-template <class Group>
-SIMT_FN uint32_t bits_of_warp(Group group)
-{
-    uint32_t bits = 0;
-
-    if (group.warps() == 1u) {
-        return ~0u;
-    }
-    for (uint32_t k = group.warp(); k < SIMT_WARP; k += group.warps()) {
-        bits |= 1u << k;
-    }
-    return bits;
-}
-
 /* The memory is in use until the group's next sync(). */
-template <class Words, class Group>
-SIMT_FN void count_repeats(const collection &c, const listed &d, Words memory, Group group)
+template <class Group>
+SIMT_FN void count_repeats(const collection &c, const listed &d, shared_words memory, Group group)
 {
-    const document_job<Words> job  = { c.hash + d.first, d.words,
-                                       simt_mask(0, 32u - simt_clz(d.words)), memory };
-    const uint32_t            bits = bits_of_warp(group);
-    uint32_t                  keys = d.words;
+    const document_job job  = { c.hash + d.first, d.words,
+                                simt_mask(0, 32u - simt_clz(d.words)), memory };
+    uint32_t           bits = 0; /* of each word of marks: those that this warp processes */
+    uint32_t           keys = d.words;
 
+    for (uint32_t k = group.warp(); k < SIMT_WARP; k += group.warps()) { bits |= 1u << k; }
     clear(memory, name_start(d.words), 0, group); /* counters and marks */
     for (uint32_t n = 1; (n <= LENGTHS) && (keys != 0); n++) {
         const uint32_t entries = table_entries(keys);
         uint32_t       repeats;
 
         clear(job.table(), entries, VACANT, group);
-        if (n > 2u) {
-            clear(job.marks(n), mark_words(d.words), 0, group);
-        }
+        if (n > 2u) { clear(job.marks(n), mark_words(d.words), 0, group); }
         group.sync();
         repeats = machine_sum((n == 1u) ? job.insert_words(entries, group)
                                         : job.insert_runs(entries, n, bits));
-        if ((simt_lane() == 0) && (repeats != 0)) {
-            (void)memory.add(n - 1u, repeats);
-        }
+        if ((simt_lane() == 0) && (repeats != 0)) { (void)memory.add(n - 1u, repeats); }
         group.sync();
         keys = 2u * memory.get(n - 1u); /* runs that are marked, at most */
         keys = (keys < d.words) ? keys : d.words;

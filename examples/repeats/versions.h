@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The kernels that process documents.  They differ in where a document's memory comes from and in
- * which threads work on it:
+ * The kernels that process documents.  They differ in where a document's memory comes from:
  *
- *   grams_in_pool                a pool that all warps of the block share; each document gets as
- *                                much as it needs, and as many warps as that deserves
- *   grams_by_warps<in_shared>    a static array for each warp
- *   grams_by_blocks<in_shared>   a static array for each block, whose warps share a document
- *   grams_by_blocks<in_global>   the same in global memory, for documents that are too long
+ *   grams_in_pool    a pool that all warps of the block share; each document gets as much as it
+ *                    needs, and as many warps as that deserves
+ *   grams_by<Group>  static arrays, one for each warp or block; all documents of a launch need
+ *                    about the same
  */
 #ifndef SHPOOL_EXAMPLES_REPEATS_VERSIONS_H
 #define SHPOOL_EXAMPLES_REPEATS_VERSIONS_H
@@ -17,20 +15,9 @@
 /* Entries of collection.order that one kind of group processes, those of long documents first. */
 struct part {
     uint32_t from, to;
-    uint32_t counter; /* index in totals.next_in */
+    uint32_t counter; /* index in collection.next */
+    uint32_t bytes;   /* for each document: of a static array, or at least */
 };
-
-/* Take the next document of a part; false: there are none left. */
-template <class Take>
-SIMT_FN bool next_document(const collection &c, const part &all, listed *d, Take take)
-{
-    const uint32_t at = all.from + take(&c.sum->next_in[all.counter]);
-
-    if (at < all.to) {
-        *d = c.order[at];
-    }
-    return at < all.to;
-}
 
 /* ---- the pool ---- */
 
@@ -81,25 +68,9 @@ struct team {
     /* The first warp's value, for all; a sync(). */
     MACHINE_METHOD uint32_t share(uint32_t value, team_word word) const
     {
-        if (rank() == 0) {
-            simt_store32(board + 4u * word, value);
-        }
+        if (rank() == 0) { simt_store32(board + 4u * word, value); }
         sync();
         return simt_load32(board + 4u * word);
-    }
-};
-
-/* A stage's documents.  If the pool has enough memory for all teams, `least` bytes are enough for
- * each of these documents, so that a team allocates once.  Otherwise `least` is 0. */
-struct stage_part {
-    part     all;
-    uint32_t least;
-
-    MACHINE_METHOD uint32_t bytes_for(const listed &d) const
-    {
-        const uint32_t bytes = document_bytes(d.words);
-
-        return (bytes > least) ? bytes : least;
     }
 };
 
@@ -112,15 +83,15 @@ struct kept_memory {
     void       *memory;
     uint32_t    bytes;
 
-    /* Have at least `want` bytes; false if all 2^32 attempts to get them have failed. */
-    MACHINE_METHOD bool fit(uint32_t want)
+    /* At least `want` bytes; 0 if all 2^32 attempts to get them have failed. */
+    MACHINE_METHOD simt_addr fit(uint32_t want)
     {
         if ((want > bytes) || (want < bytes / KEPT)) {
             release();
             memory = shpool_malloc_wait_warp(heap, want, ~0u);
             bytes  = (memory != nullptr) ? want : 0u;
         }
-        return memory != nullptr;
+        return (memory != nullptr) ? simt_to_shared(memory) : 0u;
     }
     MACHINE_METHOD void release()
     {
@@ -128,12 +99,11 @@ struct kept_memory {
         memory = nullptr;
         bytes  = 0;
     }
-    MACHINE_METHOD shared_words words() const { return { simt_to_shared(memory) }; }
 };
 
 struct grams_in_pool {
     collection c;
-    stage_part stages[STAGES];
+    part       stages[STAGES];
 
     MACHINE_METHOD void operator()(const shpool_pool &pool) const
     {
@@ -147,7 +117,7 @@ struct grams_in_pool {
         simt_barrier();
         SIMT_ROLLED
         for (uint32_t stage = 0; stage < STAGES; stage++) {
-            if (stages[stage].all.from < stages[stage].all.to) {
+            if (stages[stage].from < stages[stage].to) {
                 do_stage(kept, stages[stage], team(boards, stage));
             }
         }
@@ -155,87 +125,42 @@ struct grams_in_pool {
     }
 
     /* The team's first warp takes documents, and requests memory for them. */
-    MACHINE_METHOD void do_stage(kept_memory &kept, const stage_part &own, const team &group) const
+    MACHINE_METHOD void do_stage(kept_memory &kept, const part &all, const team &group) const
     {
-        const auto take = [&](uint32_t *next) {
-            const uint32_t turn = (group.warp() == 0) ? whole_warp{}.take(next) : 0u;
+        uint32_t *const next  = &c.next[all.counter];
+        const bool      leads = group.warp() == 0;
+        uint32_t        at;
 
-            return group.share(turn, TURN);
-        };
-        listed d = {};
+        /* share() is a sync(): the document before is done */
+        while ((at = all.from + group.share(leads ? whole_warp{}.take(next) : 0u, TURN)) < all.to) {
+            const listed    d    = c.order[at];
+            const uint32_t  need = document_bytes(d.words);
+            const uint32_t  want = (need > all.bytes) ? need : all.bytes;
+            const simt_addr base = group.share(leads ? kept.fit(want) : 0u, MEMORY);
 
-        while (next_document(c, own.all, &d, take)) { /* a sync(): the document before is done */
-            const bool      has  = (group.warp() == 0) && kept.fit(own.bytes_for(d));
-            const simt_addr base = group.share(has ? kept.words().base : 0u, MEMORY);
-
-            if (base != 0) {
-                count_repeats(c, d, shared_words{ base }, group);
-            } else if (group.rank() == 0) {
-                (void)simt_global_add32(&c.sum->unserved, 1);
-            }
+            if (base != 0) { count_repeats(c, d, shared_words{ base }, group); }
         }
         kept.release();
     }
 };
 
-/* ---- static arrays, and global memory ---- */
+/* ---- static arrays, after the word that passes turns ---- */
 
-/* The `each` bytes of the i-th of a block's `groups` groups. */
-struct in_shared { /* after the turn */
-    MACHINE_METHOD shared_words at(uint32_t each, uint32_t i, uint32_t) const
-    {
-        return { simt_dynamic_base() + TURN_BYTES + i * each };
-    }
-};
-struct in_global {
-    uint32_t *memory;
-
-    MACHINE_METHOD global_words at(uint32_t each, uint32_t i, uint32_t groups) const
-    {
-        const size_t rank = static_cast<size_t>(simt_block_rank()) * groups + i;
-
-        return { memory + rank * (each / 4u) };
-    }
-};
-
-template <class Place>
-struct grams_by_warps {
+template <class Group>
+struct grams_by {
     collection c;
-    Place      place;
     part       all;
-    uint32_t   each; /* bytes */
 
     MACHINE_METHOD void operator()() const
     {
-        const whole_warp warp;
-        const auto       memory = place.at(each, simt_warp(), simt_block_threads() / SIMT_WARP);
+        const Group        group;
+        const simt_addr    word   = simt_dynamic_base();
+        const shared_words memory = { word + TURN_BYTES + group.number() * all.bytes };
+        uint32_t           at;
 
-        listed           d      = {};
-
-        while (next_document(c, all, &d, [&](uint32_t *next) { return warp.take(next); })) {
-            count_repeats(c, d, memory, warp);
-            warp.sync();
-        }
-    }
-};
-
-template <class Place>
-struct grams_by_blocks {
-    collection c;
-    Place      place;
-    part       all;
-    uint32_t   each;
-
-    MACHINE_METHOD void operator()() const
-    {
-        const whole_block block;
-        const simt_addr   word   = simt_dynamic_base();
-        const auto        memory = place.at(each, 0, 1);
-
-        listed            d      = {};
-
-        while (next_document(c, all, &d, [&](uint32_t *next) { return block.take(next, word); })) {
-            count_repeats(c, d, memory, block);
+        while ((at = all.from + group.take(&c.next[all.counter], word)) < all.to) {
+            count_repeats(c, c.order[at], memory, group);
+            group.sync();
         }
     }
 };

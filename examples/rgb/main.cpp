@@ -38,9 +38,7 @@ static int run(const char *name, rgb_kernel *kernel, const std::vector<pixel> &f
     check(kernel(destination, source, (int)from.size()), name);
     check(cudaMemcpy(to.data(), destination, bytes + sizeof(pixel), cudaMemcpyDeviceToHost),
           name);
-    for (size_t i = 0; i < from.size(); i++) {
-        wrong += !same(to[i], expected[i]);
-    }
+    for (size_t i = 0; i < from.size(); i++) { wrong += !same(to[i], expected[i]); }
     wrong += !same(to.back(), guard);
     std::printf("%-16s %zu pixels, %d wrong\n", name, from.size(), wrong);
     check(cudaFree(source), "cudaFree");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * C = A * B for sparse matrices, row by row (Gustavson's algorithm).  Each row is accumulated in a
+ * C = A * A for a sparse matrix, row by row (Gustavson's algorithm).  Each row is accumulated in a
  * hash table, which is as large as that row needs.
  *
- * There are two passes, as in most GPU libraries: COUNT finds the length of each row of C with
- * tables of columns only; after C has been allocated, FILL accumulates the values.  A row has three
- * steps in each pass: clear the table, insert the products, write the row.  Each step is divided
- * into chunks, and any warp can process any chunk, so one warp, a block or a team can make a row
- * (make_row(), team.h).  The tables use linear probing and have 1.5 times as many entries as keys.
+ * COUNT finds the length of each row of C with tables of columns only; after C has been allocated,
+ * FILL accumulates the values.  A row has up to three steps: clear the table, insert the products,
+ * write the row.  A step is divided into chunks, and any warp can process any chunk, so
+ * one warp, a block or a team can make a row (make_row(), pool.h).  The tables use linear probing
+ * and have 1.5 times as many entries as keys.
  */
 #ifndef SHPOOL_EXAMPLES_SPARSE_ROWS_H
 #define SHPOOL_EXAMPLES_SPARSE_ROWS_H
@@ -15,85 +15,59 @@
 #include "../group.h"
 
 enum pass { COUNT, FILL, PASSES };
-enum step { INIT, INSERT, WRITE, STEPS }; /* of a row in a pass */
+enum step { INIT, INSERT, WRITE, NO_STEP }; /* of a row in a pass */
+#define STEPS(pass) ((pass) == COUNT ? WRITE : NO_STEP)
 
-#define BINS    10u /* of tables in shared memory: bin b has those of up to 256 << b bytes */
-#define LONGEST (256u << (BINS - 1u))
-#define TURN    4u  /* rows that a warp or block takes at a time */
+#define BINS   10u  /* of tables in shared memory: bin b has those of up to 256 << b bytes */
+#define LARGE  BINS /* the bin of longer ones, which are in global memory */
+#define TURN   4u   /* rows that a warp or block takes at a time */
+#define VACANT ~0u  /* an empty entry, in place of a column; greater than any column */
 
-#define VACANT ~0u /* an empty entry, in place of a column; greater than any column */
-
-/* From this size on, a table is worth more than one warp: one for each TEAM_BYTES. */
-#define TEAM_BYTES 4096u
-
-/* Size of a chunk: words to clear, products to insert, entries of a table to write. */
-#define CLEARED  2048u
-#define INSERTED 512u
-#define WRITTEN  512u
-
-/* Compressed rows: row r is column and value [begin[r]] up to [begin[r + 1] - 1]. */
-struct csr {
-    uint32_t        rows;
-    const uint32_t *begin;
-    const uint32_t *column;
-    const float    *value;
-};
+#define CHUNK  512u /* products to insert, entries to write, or groups of four words to clear */
+#define TEAM_BYTES 4096u /* a longer table is worth more than one warp: one for each of these */
 
 /* Counters of the kernels, which the host reads. */
 struct totals {
-    uint32_t next;         /* first turn of TURN rows that is not taken yet */
-    uint32_t next_in[BINS];
-    uint32_t large;        /* entries of product.large */
-    uint32_t longest;      /* words of the longest table among these */
-    uint32_t in_bin[BINS]; /* entries of product.bins */
-    unsigned long long products;
+    uint32_t next[BINS + 1u];   /* of each list: turns that are taken */
+    uint32_t in_bin[BINS + 1u]; /* entries of product.bins */
+    uint32_t longest;           /* words of the longest table in global memory */
 };
 
-struct product {
-    csr       a, b;
-    uint32_t  columns;  /* of B and C */
-    uint32_t  most;     /* bytes of the longest table in shared memory */
-    uint32_t *products; /* number of products of each row of A */
-    uint32_t *before;   /* for each entry of A: products of its row before it */
-    uint32_t *begin;    /* of C; lengths of rows between the passes; rows + 1 entries */
-    uint32_t *column;   /* of C; unordered within a row */
-    float    *value;
-    uint32_t *large;    /* rows whose tables are longer than most */
-    uint32_t *bins;     /* BINS lists of rows, each of a.rows entries */
-    totals   *sum;
+struct product { /* row r of A is column and value [begin[r]] up to [begin[r + 1] - 1] */
+    uint32_t        rows;
+    const uint32_t *a_begin, *a_column;
+    const float    *a_value;
+    uint32_t        least, most; /* bytes of the shortest and longest array in shared memory */
+    uint32_t       *products;    /* number of products of each row of A */
+    uint32_t       *before;      /* for each entry of A: products of its row before it */
+    uint32_t       *begin;       /* of C; lengths of rows between the passes; rows + 1 entries */
+    uint32_t       *column;      /* of C; unordered within a row */
+    float          *value;
+    uint32_t       *bins;        /* BINS + 1 lists of rows, each of `rows` entries */
+    totals         *sum;
 };
 
-/* ---- tables: columns, then values, then a count; the first two in whole groups of four ---- */
+/* A row that is being made.  Its table has columns, then values, then a count; the first two in
+ * whole groups of four. */
+template <class Words>
+struct row_job {
+    Words    table;
+    uint32_t row, entries /* of the table */, step;
 
-SIMT_FN uint32_t table_entries(const product &p, pass which, uint32_t row, uint32_t length)
+    MACHINE_METHOD uint32_t length() const { return table.get(entries); } /* COUNT has found it */
+};
+
+/* Entries of a row's table; 0: the row has no products.  begin[] has prefix sums in FILL. */
+SIMT_FN uint32_t row_entries(const product &p, pass which, uint32_t row)
 {
-    uint32_t keys = (which == COUNT) ? p.products[row] : length;
+    const uint32_t products = p.products[row];
+    uint32_t       keys = (which == COUNT) ? products : p.begin[row + 1u] - p.begin[row];
 
-    keys = (keys < p.columns) ? keys : p.columns;
-    return (keys + keys / 2u + 4u) & ~3u;
+    keys = (keys < p.rows) ? keys : p.rows;
+    return (products != 0) ? (keys + keys / 2u + 4u) & ~3u : 0u;
 }
-SIMT_FN uint32_t table_count(pass which, uint32_t entries) /* where the count is */
-{
-    return (which == COUNT) ? entries : 2u * entries;
-}
-SIMT_FN uint32_t table_words(pass which, uint32_t entries)
-{
-    return table_count(which, entries) + 4u;
-}
-
-/* Called by all lanes: the sum of the lower lanes' numbers. */
-SIMT_FN uint32_t sum_below(uint32_t mine)
-{
-    uint32_t sum = mine;
-
-    SIMT_UNROLLED
-    for (uint32_t step = 1; step < SIMT_WARP; step *= 2u) {
-        const uint32_t below = simt_shfl_up(SIMT_ALL_LANES, sum, step);
-
-        sum += (simt_lane() >= step) ? below : 0u;
-    }
-    return sum - mine;
-}
+SIMT_FN uint32_t table_count(pass which, uint32_t entries) { return entries << which; }
+SIMT_FN uint32_t table_words(pass which, uint32_t entries) { return (entries << which) + 4u; }
 
 /* Find or make the entry of a column; 1 if it is new.
  *
@@ -105,130 +79,34 @@ SIMT_FN uint32_t insert(Words table, uint32_t entries, uint32_t column, uint32_t
     uint32_t at   = simt_mulhi(column * 2654435761u, entries);
     uint32_t seen = table.glance(at);
 
-    while ((seen != VACANT) && (seen != column)) {
-        at   = (at + 1u < entries) ? at + 1u : 0u;
-        seen = table.glance(at);
+    for (; (seen != VACANT) && (seen != column); seen = table.glance(at)) {
+        at = (at + 1u < entries) ? at + 1u : 0u;
     }
     if (seen == VACANT) {
         seen = table.cas(at, VACANT, column);
-        while ((seen != VACANT) && (seen != column)) { /* rare: another lane was faster */
-            at   = (at + 1u < entries) ? at + 1u : 0u;
-            seen = table.cas(at, VACANT, column);
+        for (; (seen != VACANT) && (seen != column); seen = table.cas(at, VACANT, column)) {
+            at = (at + 1u < entries) ? at + 1u : 0u; /* rare: another lane was faster */
         }
-        *at_p = at;
-        return seen == VACANT;
     }
     *at_p = at;
-    return 0;
+    return seen == VACANT;
 }
 
 template <class Words>
 SIMT_FN void add_value(Words table, uint32_t i, float value)
 {
     uint32_t seen = table.cas(i, 0u, machine_bits(value)); /* most columns have one product */
-    uint32_t now;
 
-    if (seen != 0) {
-        while ((now = table.cas(i, seen, machine_bits(machine_float(seen) + value))) != seen) {
-            seen = now;
-        }
+    for (uint32_t old = 0; seen != old;) {
+        old  = seen;
+        seen = table.cas(i, old, machine_bits(machine_float(old) + value));
     }
 }
 
-/* ---- a row that is being made ---- */
-
-template <class Words>
-struct row_job {
-    Words    table;
-    uint32_t row;
-    uint32_t entries; /* of the table */
-};
-
-/* The step after a step of a row; STEPS: there is none.  (With `job` the compiler leaves the code
- * of the passes in the order in which it was measured.) */
-template <class Words>
-SIMT_FN uint32_t step_after(const row_job<Words> &, uint32_t which)
-{
-    return which + 1u;
-}
-
-/* The number of chunks in a step of a row. */
-template <pass Pass, class Words>
-SIMT_FN uint32_t chunks_of(const product &p, const row_job<Words> &job, uint32_t which)
-{
-    if (which == INIT) {
-        return (table_words(Pass, job.entries) + CLEARED - 1u) / CLEARED;
-    }
-    if (which == INSERT) {
-        return (p.products[job.row] + INSERTED - 1u) / INSERTED;
-    }
-    return (Pass != COUNT) ? (job.entries + WRITTEN - 1u) / WRITTEN : 0u;
-}
-
-template <pass Pass, class Words>
-SIMT_FN void clear_chunk(const row_job<Words> &job, uint32_t chunk)
-{
-    const uint32_t words = table_words(Pass, job.entries);
-    const uint32_t first = chunk * CLEARED;
-    const uint32_t last  = (words - first < CLEARED) ? words : first + CLEARED;
-
-    for (uint32_t i = first + 4u * simt_lane(); i < last; i += 4u * SIMT_WARP) {
-        job.table.set4(i, (i < job.entries) ? VACANT : 0u);
-    }
-}
-
-/* Up to 32 entries of A, one a lane, whose rows of B are processed next. */
-struct window {
-    uint32_t start;  /* products of A's row before it */
-    uint32_t length; /* of the row of B */
-    uint32_t from;   /* start of that row, minus `start` */
-    float    factor;
-};
-
-/* Move lanes without products after those that have some. */
-SIMT_FN void close_gaps(window *w, uint32_t some)
-{
-    const uint32_t count  = simt_popc(some);
-    uint32_t       source = 0;
-
-    for (uint32_t i = 0; i <= simt_lane(); i++) {
-        source = (some != 0) ? simt_ffs(some) - 1u : SIMT_WARP - 1u;
-        some &= some - 1u;
-    }
-    w->start  = simt_shfl(SIMT_ALL_LANES, w->start, source);
-    w->from   = simt_shfl(SIMT_ALL_LANES, w->from, source);
-    w->factor = machine_float(simt_shfl(SIMT_ALL_LANES, machine_bits(w->factor), source));
-    w->length = simt_shfl(SIMT_ALL_LANES, w->length, source);
-    w->length = (simt_lane() < count) ? w->length : 0u;
-}
-
-/* The window of A's entries from `first` on; `last` ends the row, which has `products` products.
- * *limit_p: products up to the window's end. */
-template <pass Pass>
-SIMT_FN window open_window(const product &p, uint32_t first, uint32_t last, uint32_t products,
-                           uint32_t *limit_p)
-{
-    const uint32_t i   = first + simt_lane();
-    const bool     has = i < last;
-    window         w;
-    uint32_t       some;
-
-    w.start  = has ? p.before[i] : products;
-    w.length = ((i + 1u < last) ? p.before[i + 1u] : products) - w.start;
-    w.from   = has ? p.b.begin[p.a.column[i]] - w.start : 0u;
-    w.factor = (has && (Pass != COUNT)) ? p.a.value[i] : 0.0f;
-    some     = simt_ballot(SIMT_ALL_LANES, w.length != 0);
-    *limit_p = simt_shfl(SIMT_ALL_LANES, w.start + w.length, SIMT_WARP - 1u);
-    if ((some & (some + 1u)) != 0) {
-        close_gaps(&w, some);
-    }
-    return w;
-}
-
-/* The last entry of a row with at most `products` products before it. */
+/* The last entry of a row with at most `products` products before it, among 32 parts at a time. */
 SIMT_FN uint32_t find_entry(const product &p, uint32_t first, uint32_t last, uint32_t products)
 {
-    while (last - first > 1u) { /* 32 parts at a time */
+    while (last - first > 1u) {
         const uint32_t part = (last - first + SIMT_WARP - 1u) / SIMT_WARP;
         const uint32_t i    = first + simt_lane() * part;
         const uint32_t some = simt_ballot(SIMT_ALL_LANES, (i < last) && (p.before[i] <= products));
@@ -239,72 +117,71 @@ SIMT_FN uint32_t find_entry(const product &p, uint32_t first, uint32_t last, uin
     return first;
 }
 
-/* Insert products from..to-1 of a row into the table, 32 at a time.  Each lane gets one product,
- * regardless of the lengths of B's rows: each row that begins among the 32 sets a bit, and a lane
- * counts the bits up to its own. */
+/* Insert products from..to-1 of a row into the table, 32 at a time.  Each lane has an entry of A's
+ * row, and gets one product, regardless of the lengths of the rows that are multiplied: each row
+ * that begins among the 32 products sets a bit, and a lane counts the bits up to its own. */
 template <pass Pass, class Words>
 SIMT_FN void insert_chunk(const product &p, const row_job<Words> &job, uint32_t from, uint32_t to)
 {
+    const uint32_t last  = p.a_begin[job.row + 1u];
+    uint32_t       first = p.a_begin[job.row];
+    uint32_t       fresh = 0, at; /* columns */
     const uint32_t all   = p.products[job.row];
-    const uint32_t last  = p.a.begin[job.row + 1u];
-    uint32_t       first = p.a.begin[job.row];
-    uint32_t       fresh = 0; /* columns */
+    const auto     before = [&](uint32_t i) { return (i < last) ? p.before[i] : all; };
 
-    if (from != 0) {
-        first = find_entry(p, first, last, from);
-    }
+    first = (from != 0) ? find_entry(p, first, last, from) : first;
     for (; from < to; first += SIMT_WARP) {
-        uint32_t     limit;
-        const window w     = open_window<Pass>(p, first, last, all, &limit);
-        uint32_t     begun = simt_popc(
-            simt_ballot(SIMT_ALL_LANES, (w.length != 0) && (w.start < from)));
+        uint32_t       entry = first + simt_lane();
+        uint32_t       start = before(entry), next = before(entry + 1u);
+        uint32_t       some  = simt_ballot(SIMT_ALL_LANES, next != start);
+        uint32_t       limit = before(first + SIMT_WARP);
+
+        if ((some & (some + 1u)) != 0) { /* lanes without products come after those with some */
+            for (uint32_t lane = simt_lane(); lane != 0; lane--) { some &= some - 1u; }
+            entry = (some != 0) ? first + simt_ffs(some) - 1u : last;
+            start = before(entry);
+            next  = before(entry + 1u);
+        }
+        const bool     has   = next != start;
+        const uint32_t moved = has ? p.a_begin[p.a_column[entry]] - start : 0u;
+        const float    value = (has && (Pass == FILL)) ? p.a_value[entry] : 0.0f;
+        uint32_t       begun = simt_popc(simt_ballot(SIMT_ALL_LANES, has && (start < from)));
 
         limit = (to < limit) ? to : limit;
         for (; from < limit; from += SIMT_WARP) {
-            const uint32_t place = w.start - from; /* wraps for those that began before */
-            const uint32_t mark  = ((w.length != 0) && (place < SIMT_WARP)) ? 1u << place : 0u;
-            const uint32_t marks = machine_or(mark);
+            const uint32_t place = start - from; /* wraps for those that began before */
+            const uint32_t marks = machine_or((has && (place < SIMT_WARP)) ? 1u << place : 0u);
             const uint32_t nth   = begun + simt_popc(marks & simt_mask(0, simt_lane() + 1u)) - 1u;
             const uint32_t i     = from + simt_lane();
-            const uint32_t j     = simt_shfl(SIMT_ALL_LANES, w.from, nth) + i;
-            const uint32_t bits =
-                (Pass != COUNT) ? simt_shfl(SIMT_ALL_LANES, machine_bits(w.factor), nth) : 0u;
-            const float    factor = machine_float(bits);
+            const uint32_t j     = simt_shfl(SIMT_ALL_LANES, moved, nth) + i;
+            const float    factor = machine_float(
+                (Pass == FILL) ? simt_shfl(SIMT_ALL_LANES, machine_bits(value), nth) : 0u);
 
             begun += simt_popc(marks);
             if (i < limit) {
-                uint32_t at;
-
-                fresh += insert(job.table, job.entries, p.b.column[j], &at);
-                if (Pass != COUNT) {
-                    add_value(job.table, job.entries + at, factor * p.b.value[j]);
-                }
+                fresh += insert(job.table, job.entries, p.a_column[j], &at);
+                if (Pass == FILL) { add_value(job.table, job.entries + at, factor * p.a_value[j]); }
             }
         }
         from = limit;
     }
     if (Pass == COUNT) {
         fresh = machine_sum(fresh);
-        if (simt_lane() == 0) {
-            (void)job.table.add(table_count(COUNT, job.entries), fresh);
-        }
+        if (simt_lane() == 0) { (void)job.table.add(table_count(COUNT, job.entries), fresh); }
     }
 }
 
-/* Write a chunk of the table to its row of C. */
+/* Write a chunk of the table to its row of C; the lane's entries begin at `first`. */
 template <class Words>
-SIMT_FN void write_chunk(const product &p, const row_job<Words> &job, uint32_t chunk)
+SIMT_FN void write_chunk(const product &p, const row_job<Words> &job, uint32_t first)
 {
-    const uint32_t first = chunk * WRITTEN + simt_lane();
-    uint32_t       column[WRITTEN / SIMT_WARP];
-    uint32_t       count = 0;
-    uint32_t       at    = 0;
+    uint32_t column[CHUNK / SIMT_WARP];
+    uint32_t count = 0, at = 0;
 
     SIMT_UNROLLED
-    for (uint32_t k = 0; k < WRITTEN / SIMT_WARP; k++) {
-        const uint32_t i = first + k * SIMT_WARP;
-
-        column[k] = (i < job.entries) ? job.table.get(i) : VACANT;
+    for (uint32_t k = 0; k < CHUNK / SIMT_WARP; k++) {
+        column[k] = (first + k * SIMT_WARP < job.entries) ? job.table.get(first + k * SIMT_WARP)
+                                                          : VACANT;
         count += simt_popc(simt_ballot(SIMT_ALL_LANES, column[k] != VACANT));
     }
     if (simt_lane() == 0) {
@@ -312,7 +189,7 @@ SIMT_FN void write_chunk(const product &p, const row_job<Words> &job, uint32_t c
     }
     at = simt_shfl(SIMT_ALL_LANES, at, 0);
     SIMT_UNROLLED
-    for (uint32_t k = 0; k < WRITTEN / SIMT_WARP; k++) {
+    for (uint32_t k = 0; k < CHUNK / SIMT_WARP; k++) {
         const uint32_t some = simt_ballot(SIMT_ALL_LANES, column[k] != VACANT);
         const uint32_t to   = at + simt_popc(some & simt_mask(0, simt_lane()));
 
@@ -324,58 +201,55 @@ SIMT_FN void write_chunk(const product &p, const row_job<Words> &job, uint32_t c
     }
 }
 
-/* By a whole warp. */
+/* The number of chunks in the row's step. */
 template <pass Pass, class Words>
-SIMT_FN void do_chunk(const product &p, const row_job<Words> &job, uint32_t which, uint32_t chunk)
+SIMT_FN uint32_t chunks_of(const product &p, const row_job<Words> &job)
 {
-    if (which == INIT) {
-        clear_chunk<Pass>(job, chunk);
-    } else if (which == INSERT) {
-        const uint32_t from = chunk * INSERTED;
-        const uint32_t rest = p.products[job.row] - from;
+    const uint32_t units = (job.step == INIT)     ? table_words(Pass, job.entries) / 4u
+                           : (job.step == INSERT) ? p.products[job.row]
+                                                  : job.entries;
 
-        insert_chunk<Pass>(p, job, from, from + ((rest < INSERTED) ? rest : INSERTED));
-    } else if (Pass == FILL) {
-        write_chunk(p, job, chunk);
-    }
+    return (units + CHUNK - 1u) / CHUNK;
 }
 
-/* Store the length that COUNT has found. */
+/* By a whole warp. */
 template <pass Pass, class Words>
-SIMT_FN void finish_row(const product &p, const row_job<Words> &job)
+SIMT_FN void do_chunk(const product &p, const row_job<Words> &job, uint32_t chunk)
 {
-    if (Pass == COUNT) {
-        p.begin[job.row] = job.table.get(table_count(COUNT, job.entries));
+    const uint32_t first = chunk * CHUNK;
+
+    if (job.step == INIT) {
+        const uint32_t words = table_words(Pass, job.entries), last = 4u * (first + CHUNK);
+        const uint32_t end   = (words < last) ? words : last;
+
+        for (uint32_t i = 4u * (first + simt_lane()); i < end; i += 4u * SIMT_WARP) {
+            job.table.set4(i, (i < job.entries) ? VACANT : 0u);
+        }
+    } else if (job.step == INSERT) {
+        const uint32_t rest = p.products[job.row] - first;
+
+        insert_chunk<Pass>(p, job, first, first + ((rest < CHUNK) ? rest : CHUNK));
+    } else if (Pass == FILL) {
+        write_chunk(p, job, first + simt_lane());
     }
 }
 
 /* Make one row with a converged warp or block that does nothing else in the meantime. */
 template <pass Pass, class Words, class Group>
-SIMT_FN void make_row(const product &p, const row_job<Words> &job, Group group)
+SIMT_FN void make_row(const product &p, Words table, uint32_t row, Group group)
 {
-    for (uint32_t which = INIT; which != STEPS; which = step_after(job, which)) {
-        const uint32_t chunks = chunks_of<Pass>(p, job, which);
+    row_job<Words> job = { table, row, row_entries(p, Pass, row), INIT };
+
+    for (; job.step != STEPS(Pass); job.step++) {
+        const uint32_t chunks = chunks_of<Pass>(p, job);
 
         for (uint32_t chunk = group.warp(); chunk < chunks; chunk += group.warps()) {
-            do_chunk<Pass>(p, job, which, chunk);
+            do_chunk<Pass>(p, job, chunk);
         }
         group.sync();
     }
-    if (group.rank() == 0) {
-        finish_row<Pass>(p, job);
-    }
+    if ((Pass == COUNT) && (group.rank() == 0)) { p.begin[row] = job.length(); }
     group.sync(); /* the table may be freed */
-}
-
-/* Length of a row of C after COUNT; begin[] has prefix sums by then. */
-SIMT_FN uint32_t row_length(const product &p, pass which, uint32_t row)
-{
-    return (which != COUNT) ? p.begin[row + 1u] - p.begin[row] : 0u;
-}
-
-SIMT_FN uint32_t row_entries(const product &p, pass which, uint32_t row)
-{
-    return (p.products[row] != 0) ? table_entries(p, which, row, row_length(p, which, row)) : 0u;
 }
 
 #endif /* SHPOOL_EXAMPLES_SPARSE_ROWS_H */

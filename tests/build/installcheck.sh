@@ -27,11 +27,6 @@ try() {
         failed=$((failed + 1))
     fi
 }
-prints() { # WORDS COMMAND...
-    words=$1
-    shift
-    "$@" | grep -q -- "$words"
-}
 # needs WHAT ALLOCATOR...: only then can it be compiled (--enable-allocators)
 needs() {
     what=$1
@@ -190,17 +185,6 @@ large_examples() {
     try "it runs" "$tmp/decode_cpu"
     try "it refuses a shape" says 'a power of two' "$tmp/decode_cpu" --head-dim 48
     try "it refuses a small pool" says 'two of the largest tiles' "$tmp/decode_cpu" --pool 1600
-    printf '%%%%MatrixMarket matrix coordinate real general\n99999999999 99999999999 1\n1 1 1\n' \
-        >"$tmp/rows.mtx"
-    try "sparse refuses a large matrix" says 'too many rows' "$tmp/sparse_cpu" "$tmp/rows.mtx"
-    awk 'BEGIN { srand(1); n = 400; print "%%MatrixMarket Matrix Coordinate Real General\n"
-        print n, n, 60 * n
-        for (r = 1; r <= n; r++) for (k = 0; k < 60; k++)
-            print r, int(rand() * n) + 1, 1000 * (rand() - 0.5) }' \
-        >"$tmp/signs.mtx" # sums with much cancellation: rounding is not an error
-    try "sparse allows for rounding" "$tmp/sparse_cpu" --most 4096 --pool 8192 "$tmp/signs.mtx"
-    printf ' \n\nYes, yes; no. Yes, yes' >"$tmp/lines" # two without words, one that repeats two
-    try "repeats counts lines" prints 'average: 1.0 0.3 0.0 ' "$tmp/repeats_cpu" "$tmp/lines"
     try "repeats refuses a text of nothing" says 'is empty' "$tmp/repeats_cpu" /dev/null
 }
 if [ "${extent:-all}" = short ]; then
@@ -242,7 +226,7 @@ case " $flags " in
     try "the README's example, inline" $NVCC -DSHPOOL_INLINE=${allocators%% *} -o "$tmp/readme" \
         "$tmp/readme.cu" $flags
     try "without -rdc=true there is an error" without_rdc
-    for one in blueprint cluster groups loadstore pipeline runtime scratch spill stages wait \
+    for one in cluster groups loadstore pipeline runtime scratch spill stages wait \
         linked; do
         [ $one != pipeline ] || needs "example $one" warp_best_fit || continue
         # shellcheck disable=SC2086
@@ -296,7 +280,7 @@ cmake_project() { # FOLDER BUILD-FOLDER
     try "its tests" "$CMAKE" --build "$2" --target test
 }
 if command -v "${CMAKE:=cmake}" >/dev/null 2>&1; then
-    cp -R "$src/../examples/cmake" "$src/../examples/blueprint.cu" "$tmp/examples"
+    cp -R "$src/../examples/cmake" "$src/../examples/runtime.cu" "$tmp/examples"
     chmod -R u+w "$tmp/examples"
     cmake_project "$tmp/examples/cmake" "$tmp/cmake"
     cmake_project "$src/build/cmake" "$tmp/consumers"
