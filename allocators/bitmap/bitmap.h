@@ -16,10 +16,11 @@
  *             changed and nothing was pending; otherwise it searches again.
  *   hint      the pair from which on a warp begins to search: all below were full when it was set
  *   spread    the number of pairs over which the warps' searches begin (bitmap_group.h)
+ *   next      the pair with which a warp's next run of more than 704 granules is tried
  *   claimed   bit 11 of a pair's first word: a warp is claiming granules of that pair; its marks
  *             are transient, as above (bitmap_group.h)
  *
- * Pool:  pending | G | offset of granule 0 | spread and hint, 16 bits each | 8 counts of releases |
+ * Pool:  pending | G | offset of granule 0 | spread, next, hint | 8 counts of releases |
  *        words (they come in pairs) | padding to the alignment | G granules
  * (The view has G and the offset too; the slow path reads them here instead of keeping them in
  * registers, of which a table function has 16.  The releases have several counts so that the lanes

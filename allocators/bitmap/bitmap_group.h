@@ -3,6 +3,7 @@
  * smaller group the first lane makes the request.
  *
  * Look      One step that serves most requests (bitmap_first.h).
+ * Follow    Instead of a look, a run of more than 32 pairs is claimed where the last one ended.
  * Search    Each lane reads one pair of words, 22 granules; neighbouring lanes read neighbouring
  *           pairs.  Two votes and a shuffle give each lane the length of the free run that reaches
  *           into its pair from below.  This finds the exact first fit.
@@ -10,8 +11,7 @@
  *           more than 32 pairs takes several rounds.  If one of them is too late, the others undo
  *           theirs, and the warp searches again.  Until then the pairs are CLAIMED: marks in them
  *           may be undone.
- * Free      The first lane ends the allocation's ownership, as in bitmap.h; then each lane clears
- *           one word.
+ * Free      bitmap_group_free.h
  *
  * Lanes without work in a step still perform it, without effect (a swap of a word for itself, an
  * addition of 0): a branch around an atomic would split the warp, and reconvergence costs more.
@@ -148,10 +148,33 @@ SIMT_FN simt_addr shpool_bitmap_pair_at(shpool_view view, uint32_t p)
     return shpool_bitmap_word_at(view, 2u * ((p < pairs) ? p : 0u));
 }
 
-/* Called by all lanes, which have marked granules first..end-1 in every 32nd pair below `mine`: the
- * marks are an allocation if `keep`, and are undone if not. */
-SIMT_FN void shpool_bitmap_settle(shpool_view view, uint32_t first, uint32_t end, uint32_t mine,
-                                  uint32_t keep)
+/* Rounds in which the lanes' pairs contain a run of `need` granules, wherever it begins. */
+SIMT_FN uint32_t shpool_bitmap_rounds(uint32_t need)
+{
+    return (need + 2u * (SHPOOL_BITMAP_PAIR - 1u)) / SHPOOL_BITMAP_LOOK + 1u;
+}
+
+/* Called by all lanes, which have marked granules first..end-1: if `keep`, these are an allocation
+ * now, else nothing changes. */
+SIMT_FN void shpool_bitmap_settle(shpool_view view, uint32_t first, uint32_t end, uint32_t keep)
+{
+    uint32_t p    = simt_pin(first) / SHPOOL_BITMAP_PAIR + simt_lane();
+    uint32_t left = shpool_bitmap_rounds(simt_pin(end - first));
+
+    SIMT_ROLLED
+    do {
+        const uint32_t bit = (keep && (SHPOOL_BITMAP_PAIR * p < end)) ? SHPOOL_BITMAP_CLAIMED : 0u;
+
+        /* relaxed: marks that stay are an allocation, whenever that is seen */
+        (void)simt_atomic_and(shpool_bitmap_pair_at(view, p), ~bit, SIMT_RELAXED);
+        p += SIMT_WARP;
+    } while (--left != 0);
+    simt_warp_sync(SIMT_ALL_LANES);
+}
+
+/* Called by all lanes, which have marked these granules in every 32nd pair below `mine`: the marks
+ * are undone. */
+SIMT_FN void shpool_bitmap_withdraw(shpool_view view, uint32_t first, uint32_t end, uint32_t mine)
 {
     uint32_t p = simt_pin(first) / SHPOOL_BITMAP_PAIR + simt_lane();
 
@@ -162,23 +185,24 @@ SIMT_FN void shpool_bitmap_settle(shpool_view view, uint32_t first, uint32_t end
 
         bits.x = (p < mine) ? bits.x : 0u;
         bits.y = (p < mine) ? bits.y : 0u;
-        if (keep) { /* relaxed: marks that stay are an allocation, whenever that is seen */
-            (void)simt_atomic_and(a, ~(bits.x & SHPOOL_BITMAP_CLAIMED), SIMT_RELAXED);
-        } else { /* release: as in shpool_bitmap_clear */
-            (void)simt_atomic_and(a + 4u, ~bits.y, SIMT_RELEASE);
-            (void)simt_atomic_and(a, ~bits.x, SIMT_RELEASE);
-        }
+        /* release: as in shpool_bitmap_clear */
+        (void)simt_atomic_and(a + 4u, ~bits.y, SIMT_RELEASE);
+        (void)simt_atomic_and(a, ~bits.x, SIMT_RELEASE);
         p += SIMT_WARP;
     } while (SHPOOL_BITMAP_PAIR * (p - simt_lane()) < end);
     simt_warp_sync(SIMT_ALL_LANES);
 }
 
 /* Called by all lanes: mark granules first..end-1, a pair in each lane at a time, from the first
- * pair up.  Returns 1, or 0 with nothing marked.  No branch: lanes that part come together late. */
-SIMT_FN uint32_t shpool_bitmap_claim_pairs(shpool_view view, uint32_t first, uint32_t end)
+ * pair up.  Returns 1, or 0 with nothing marked.  No branch: lanes that part come together late.
+ * All do the same number of rounds, and a lane that is late tries its pair again: ptxas would
+ * insert a YIELD into a loop that ends because of an atomic. */
+SIMT_FN uint32_t shpool_bitmap_claim_pairs(shpool_view view, uint32_t first, uint32_t need)
 {
-    uint32_t p = first / SHPOOL_BITMAP_PAIR + simt_lane();
-    uint32_t got;
+    const uint32_t end  = simt_pin(first) + need;
+    uint32_t       p    = first / SHPOOL_BITMAP_PAIR + simt_lane();
+    uint32_t       left = shpool_bitmap_rounds(simt_pin(need));
+    uint32_t       got;
 
     SIMT_ROLLED
     do {
@@ -192,10 +216,13 @@ SIMT_FN uint32_t shpool_bitmap_claim_pairs(shpool_view view, uint32_t first, uin
         got = simt_atomic_cas_pair(a, seen, set, SIMT_ACQUIRE);
         got = (got && free) || (bits.x == 0);
         p  += got ? SIMT_WARP : 0u; /* the lane's pairs below p are marked */
-        simt_warp_sync(SIMT_ALL_LANES); /* no lane uses the memory before all have claimed */
-        got = simt_all(SIMT_ALL_LANES, got) != 0;
-    } while (got && (SHPOOL_BITMAP_PAIR * (p - simt_lane()) < end));
-    shpool_bitmap_settle(view, first, end, p, got);
+    } while (--left != 0);
+    simt_warp_sync(SIMT_ALL_LANES); /* no lane uses the memory before all have claimed */
+    got = simt_all(SIMT_ALL_LANES, SHPOOL_BITMAP_PAIR * p >= end) != 0;
+    shpool_bitmap_settle(view, first, end, got);
+    if (!got) {
+        shpool_bitmap_withdraw(view, first, end, p);
+    }
     return got;
 }
 
@@ -266,13 +293,30 @@ SIMT_FN void shpool_bitmap_move_hint(shpool_view view, uint32_t from, uint32_t t
 {
     const uint32_t word = shpool_bitmap_begin(view.base);
     const uint32_t last = shpool_bitmap_last_start(view);
+    const uint32_t next = word & (SHPOOL_BITMAP_SPREAD << SHPOOL_BITMAP_NEXT);
 
-    if ((word == from << SHPOOL_BITMAP_HINT) && (to != from) && (last <= SHPOOL_BITMAP_SPREAD)) {
+    if ((word - next == from << SHPOOL_BITMAP_HINT) && (to != from) &&
+        (last <= SHPOOL_BITMAP_SPREAD)) {
         if (simt_lane() == 0) { /* relaxed: as above */
             (void)simt_atomic_cas(view.base + SHPOOL_BITMAP_BEGIN, word,
-                                  ((to < last) ? to : last) << SHPOOL_BITMAP_HINT, SIMT_RELAXED);
+                                  (((to < last) ? to : last) << SHPOOL_BITMAP_HINT) | next,
+                                  SIMT_RELAXED);
         }
         simt_warp_sync(SIMT_ALL_LANES);
+    }
+}
+
+/* Called by one lane: the next long run is tried in pair `to`, if warps have not met; if `lower`,
+ * only if it would be tried further up otherwise. */
+SIMT_FN void shpool_bitmap_set_next(simt_addr base, uint32_t to, uint32_t lower)
+{
+    const uint32_t word = simt_peek(base + SHPOOL_BITMAP_BEGIN);
+    const uint32_t was  = (word >> SHPOOL_BITMAP_NEXT) & SHPOOL_BITMAP_SPREAD;
+
+    to &= SHPOOL_BITMAP_SPREAD; /* of more pairs than that it is another one */
+    if (((word & SHPOOL_BITMAP_SPREAD) == 0) && (!lower || (to < was))) { /* relaxed: as above */
+        (void)simt_atomic_cas(base + SHPOOL_BITMAP_BEGIN, word,
+                              word + ((to - was) << SHPOOL_BITMAP_NEXT), SIMT_RELAXED);
     }
 }
 
@@ -377,7 +421,7 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
                 ((shpool_bitmap_begin(view.base) & SHPOOL_BITMAP_SPREAD) != 0)) {
                 place = shpool_bitmap_high_end(look, first, wish);
             }
-            if (shpool_bitmap_claim_pairs(view, place, place + wish.need)) {
+            if (shpool_bitmap_claim_pairs(view, place, wish.need)) {
                 return place;
             }
             shpool_bitmap_back_off(state_p, SHPOOL_BITMAP_PATIENCE); /* others were quicker */
@@ -418,10 +462,42 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
 
 #define SHPOOL_BITMAP_LATE 0x80000000u /* with a pair: other threads were quicker there */
 
-/* After a first look in vain: undo what it has claimed, let warps spread if others were quicker,
- * and look for a row if warps have met and the request has more than PAIR granules.  A call of its
- * own: its registers do not add to those of malloc_warp.  p: the pair with which the look began,
- * and LATE and TRY.  a and bits: what is to be undone.  Returns the granule, or NOWHERE. */
+/* Called by all lanes, which have allocated a run at `first`: the next long one follows it. */
+SIMT_FN void shpool_bitmap_lead_on(shpool_view view, uint32_t first, shpool_bitmap_wish wish)
+{
+    if (wish.need > SHPOOL_BITMAP_LOOK) {
+        if (simt_lane() == 0) {
+            shpool_bitmap_set_next(view.base, (first + wish.need) / SHPOOL_BITMAP_PAIR, 0);
+        }
+        simt_warp_sync(SIMT_ALL_LANES);
+    }
+}
+
+/* Called by all lanes: a run that begins with the free end of the pair where the last long one
+ * ended, without a search.  NOWHERE: it is not free, or the pool ends before.  word: what
+ * shpool_bitmap_begin returns. */
+SIMT_FN uint32_t shpool_bitmap_follow(shpool_view view, uint32_t word, shpool_bitmap_wish wish)
+{
+    const uint32_t           p     = (word >> SHPOOL_BITMAP_NEXT) & SHPOOL_BITMAP_SPREAD;
+    const uint32_t           end   = shpool_bitmap_words(view) / 2u;
+    const shpool_bitmap_look look  = shpool_bitmap_look_at(view, p, end, 0);
+    uint32_t                 first = (shpool_bitmap_back_of(look) + wish.below) & ~wish.below;
+
+    first = simt_shfl(SIMT_ALL_LANES, first, 0); /* a lane that is late may see others' marks */
+    if ((first + wish.need > view.word[0]) ||
+        !shpool_bitmap_claim_pairs(view, first, wish.need)) {
+        return SHPOOL_BITMAP_NOWHERE;
+    }
+    shpool_bitmap_lead_on(view, first, wish);
+    return first;
+}
+
+/* Before an exact search.  After a first look in vain: undo what it has claimed, let warps spread
+ * if others were quicker, and look for a row if warps have met and the request has more than PAIR
+ * granules.  Without a look, for more than LOOK granules: follow the last run if warps have not
+ * met.  A call of its own: its registers do not add to those of malloc_warp.  p: the pair with
+ * which the look began, and LATE and TRY.  a and bits: what is to be undone.  Returns the granule,
+ * or NOWHERE. */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_row(simt_addr base, uint32_t granules, uint32_t rank,
                                                    uint32_t p, uint32_t need, uint32_t below,
                                                    simt_addr a, simt_pair bits)
@@ -436,6 +512,9 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_row(simt_addr base, uint32_t gran
         shpool_bitmap_spread(view, need);
     }
     word = shpool_bitmap_begin(base);
+    if ((need > SHPOOL_BITMAP_LOOK) && ((word & SHPOOL_BITMAP_SPREAD) == 0)) {
+        return shpool_bitmap_follow(view, word, wish);
+    }
     if (((p & SHPOOL_BITMAP_TRY) != 0) || /* others wait for what gives up soon */
         ((word & SHPOOL_BITMAP_SPREAD) == 0) || !shpool_bitmap_wants_row(wish)) {
         return SHPOOL_BITMAP_NOWHERE;
@@ -477,8 +556,11 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t gra
         const uint32_t before = shpool_bitmap_releases_of(base);
         const uint32_t first  = shpool_bitmap_search(view, p, wish, &state);
 
-        if ((first != SHPOOL_BITMAP_NOWHERE) || shpool_bitmap_gives_up(state) ||
-            shpool_bitmap_has_seen_all(base, before, &state)) {
+        if (first != SHPOOL_BITMAP_NOWHERE) {
+            shpool_bitmap_lead_on(view, first, wish);
+            return first;
+        }
+        if (shpool_bitmap_gives_up(state) || shpool_bitmap_has_seen_all(base, before, &state)) {
             return first;
         }
     }
@@ -536,15 +618,17 @@ SIMT_FN simt_addr shpool_bitmap_malloc_group(shpool_view view, uint32_t bytes, u
         return shpool_bitmap_malloc_led(view, need, alignment, lanes);
     }
     if (SIMT_LIKELY(view.word[0] >= SHPOOL_BITMAP_LOOK)) {
-        shpool_bitmap_bid bid;
+        shpool_bitmap_bid bid = {0, {0, 0}, {0, 0}, 0, 0};
         uint32_t          word;
         uint32_t          start;
 
         word  = shpool_bitmap_begin(view.base);
         start = shpool_bitmap_start_of(view, word);
-        bid   = shpool_bitmap_bid_for(view, start, wish, (word & SHPOOL_BITMAP_SPREAD) != 0);
-        if (SIMT_LIKELY(shpool_bitmap_bid_wins(&bid))) {
-            return shpool_bitmap_payload(view, bid.first);
+        if (SIMT_LIKELY(need <= SHPOOL_BITMAP_LOOK)) {
+            bid = shpool_bitmap_bid_for(view, start, wish, (word & SHPOOL_BITMAP_SPREAD) != 0);
+            if (SIMT_LIKELY(shpool_bitmap_bid_wins(&bid))) {
+                return shpool_bitmap_payload(view, bid.first);
+            }
         }
         p |= start | (bid.any ? SHPOOL_BITMAP_LATE : 0u);
         first = shpool_bitmap_malloc_row(view.base, view.word[0], view.rank, p, need, wish.below,
@@ -557,134 +641,6 @@ SIMT_FN simt_addr shpool_bitmap_malloc_group(shpool_view view, uint32_t bytes, u
     return (first != SHPOOL_BITMAP_NOWHERE) ? shpool_bitmap_payload(view, first) : 0u;
 }
 
-/* ---- free ---- */
-
-/* Each lane clears its word, at a, of an allocation that the group has taken.  own: the granule
- * that the group has taken it by, in the first lane's word.  taken: 0 if it has not; then nothing
- * is cleared.  1: it has more words. */
-SIMT_FN uint32_t shpool_bitmap_clear_word(simt_addr a, uint32_t own, uint32_t taken)
-{
-    /* relaxed: as for the length */
-    const uint32_t word = simt_atomic_load(a, SIMT_RELAXED);
-    const uint32_t in   = (word & ~(word >> SHPOOL_BITMAP_STARTS) & SHPOOL_BITMAP_USED) | own;
-    /* an addition carries through the ones of a run: from its first granule here */
-    const uint32_t run  = in & ~(in + ((own > 1u) ? own : 1u));
-    const uint32_t more = shpool_bitmap_goes_on(word, run);
-    const uint32_t ends = simt_ballot(SIMT_ALL_LANES, more == 0);
-    uint32_t       clear = run | (own << SHPOOL_BITMAP_STARTS) | (more ? SHPOOL_BITMAP_MORE : 0u);
-
-    clear = (((ends & simt_mask(0, simt_lane())) == 0) && taken) ? clear : 0u;
-    (void)simt_atomic_and(a, ~clear, SIMT_RELEASE); /* release: as in shpool_bitmap_clear */
-    return ends == 0;
-}
-
-/* The address of word w.  From the last word on: of the last one, or of padding after it. */
-SIMT_FN simt_addr shpool_bitmap_word_near(shpool_view view, uint32_t w)
-{
-    const simt_addr last = view.base + view.word[1] - 4u;
-    const simt_addr a    = shpool_bitmap_word_at(view, w);
-
-    return (a < last) ? a : last;
-}
-
-/* Clear the rest of an allocation, from word w on, after the words that the warp has cleared in one
- * step. */
-SIMT_FN_NOINLINE void shpool_bitmap_clear_on(simt_addr base, uint32_t offset, uint32_t w)
-{
-    const shpool_view view = {base, 0, 0, 0, {0, offset}, 0};
-
-    SIMT_ROLLED
-    while (shpool_bitmap_clear_word(shpool_bitmap_word_near(view, w), 0, 1u)) {
-        w += SIMT_WARP;
-    }
-}
-
-/* Called by one lane, with an addr that is not 0: if the word has changed meanwhile, or the free
- * will be refused. */
-SIMT_FN_NOINLINE uint32_t shpool_bitmap_free_call(simt_addr base, uint32_t granules,
-                                                  uint32_t offset, uint32_t rank, simt_addr addr)
-{
-    const shpool_view view = {base, 0, rank, 0, {granules, offset}, 0};
-
-    return (addr != 0) ? shpool_bitmap_free(view, addr, 0) : (uint32_t)SHPOOL_FREE_OK;
-}
-
-/* The same for all lanes, whose first one frees; addr is in the pool, so that it is not 0. */
-SIMT_FN uint32_t shpool_bitmap_free_again(shpool_view view, simt_addr addr)
-{
-    const simt_addr leads  = (simt_lane() == 0) ? addr : 0u;
-    const uint32_t  reason = shpool_bitmap_free_call(view.base, view.word[0], view.word[1],
-                                                     view.rank, leads);
-
-    simt_warp_sync(SIMT_ALL_LANES); /* it is free when any of them returns */
-    return reason;
-}
-
-/* The first lane of a smaller group frees what begins at addr, which is a granule of the pool.  It
- * tries once without a call, in which ptxas would part the warp; but see shpool_bitmap_malloc_lead.
- */
-SHPOOL_BITMAP_AWAY uint32_t shpool_bitmap_free_lead(simt_addr base, uint32_t granules,
-                                                    uint32_t offset, uint32_t rank, simt_addr addr)
-{
-    const shpool_view     view = {base, 0, rank, 0, {granules, offset}, 0};
-    shpool_bitmap_release r    = shpool_bitmap_release_of(view, shpool_bitmap_granule(view, addr));
-
-    return shpool_bitmap_give(view, &r)
-               ? shpool_bitmap_given(view, &r)
-               : shpool_bitmap_free_call(base, granules, offset, rank, addr);
-}
-
-SIMT_FN uint32_t shpool_bitmap_free_led(shpool_view view, simt_addr addr, uint32_t lanes)
-{
-    uint32_t reason = SHPOOL_FREE_OK;
-
-    if (simt_lane() == simt_ffs(lanes) - 1u) {
-        reason = shpool_bitmap_free_lead(view.base, view.word[0], view.word[1], view.rank, addr);
-    }
-    simt_warp_sync(lanes); /* as above */
-    return reason;
-}
-
-SIMT_FN uint32_t shpool_bitmap_free_warp(shpool_view view, simt_addr addr, uint32_t first)
-{
-    const uint32_t  w    = shpool_bitmap_word_of(first);
-    const simt_addr a    = simt_keep(shpool_bitmap_word_near(view, w + simt_lane()));
-    const uint32_t  seen = simt_atomic_load(a, SIMT_RELAXED);
-    const uint32_t  own  = (simt_lane() == 0) ? 1u << (first - SHPOOL_BITMAP_SPAN * w) : 0u;
-    const uint32_t  used = own & seen & (seen >> SHPOOL_BITMAP_STARTS); /* own, or 0 */
-    uint32_t        sole;
-    uint32_t        more;
-
-    /* As for a long run in shpool_bitmap_give: the thread that clears the used bit of the first
-     * granule is the one that frees it.  relaxed: the start bit keeps the granule in use */
-    sole = (simt_atomic_cas(a, seen, seen ^ used, SIMT_RELAXED) == seen) && (used != 0);
-    simt_warp_sync(SIMT_ALL_LANES); /* the other words are this allocation's only from here on */
-    sole = simt_any(SIMT_ALL_LANES, sole != 0) != 0;
-    more = shpool_bitmap_clear_word(a, own, sole);
-    if (!SIMT_LIKELY(sole && !more)) { /* one branch on the usual path */
-        if (!sole) {
-            return shpool_bitmap_free_again(view, addr);
-        }
-        shpool_bitmap_clear_on(view.base, view.word[1], w + simt_lane() + SIMT_WARP);
-    }
-    simt_warp_sync(SIMT_ALL_LANES); /* every word is clear */
-    /* release: as in shpool_bitmap_released */
-    (void)simt_atomic_add(view.base + 16u + 4u * (view.rank & (SHPOOL_BITMAP_COUNTERS - 1u)),
-                          own != 0, SIMT_RELEASE);
-    return SHPOOL_FREE_OK;
-}
-
-SIMT_FN uint32_t shpool_bitmap_free_group(shpool_view view, simt_addr addr, uint32_t site,
-                                          uint32_t lanes)
-{
-    const uint32_t first = shpool_bitmap_granule(view, addr);
-
-    (void)site;
-    if (first >= view.word[0]) {
-        return shpool_run_stray(first, view.word[0]);
-    }
-    return SIMT_LIKELY(lanes == SIMT_ALL_LANES) ? shpool_bitmap_free_warp(view, addr, first)
-                                                : shpool_bitmap_free_led(view, addr, lanes);
-}
+#include <shpool/allocators/bitmap/bitmap_group_free.h>
 
 #endif /* SHPOOL_ALLOCATORS_BITMAP_GROUP_H */

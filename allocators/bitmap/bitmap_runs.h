@@ -23,9 +23,10 @@
 #define SHPOOL_BITMAP_PAUSE    32u         /* nanoseconds: about as long as a group's claim takes */
 #define SHPOOL_BITMAP_DOUBLED  5u          /* times, where searches are in vain */
 #define SHPOOL_BITMAP_LONGEST  8u          /* the same for threads: up to 8 us */
-#define SHPOOL_BITMAP_BEGIN    12u         /* offset of the word with spread and hint */
-#define SHPOOL_BITMAP_SPREAD   0x0000ffffu /* its bits */
-#define SHPOOL_BITMAP_HINT     16u         /* where the other's begin */
+#define SHPOOL_BITMAP_BEGIN    12u         /* offset of the word with spread, next and hint */
+#define SHPOOL_BITMAP_SPREAD   0x000003ffu /* the spread's bits */
+#define SHPOOL_BITMAP_NEXT     10u         /* where next begins, which has as many */
+#define SHPOOL_BITMAP_HINT     20u         /* where the hint begins */
 #define SHPOOL_BITMAP_CONTROL  (16u + 4u * SHPOOL_BITMAP_COUNTERS) /* bytes before the words */
 
 /* ---- geometry: word[0] = G, word[1] = offset of granule 0 ---- */

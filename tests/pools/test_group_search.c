@@ -285,8 +285,8 @@ static void starts_kernel(void *arg)
         const uint32_t count = counts[k % 6u];
         const uint32_t pair  = pairs[k / 6u];
 
-        for (uint32_t spread = 0; spread < 2u; spread++) {
-            begin_with(spread ? pair : pair << SHPOOL_BITMAP_HINT);
+        for (uint32_t i = 0; i < 3u; i++) { /* spread, next, hint */
+            begin_with(pair << i * SHPOOL_BITMAP_NEXT);
             for (uint32_t first = 0; first + count <= G;
                  first += leap * (1u + (first * 7u) % 11u)) {
                 set_hole(heap, first, count);
@@ -316,10 +316,22 @@ static void end_kernel(void *arg)
         simt_store32(a, 0);
     }
     for (uint32_t left = 1; is_member && (left < 90u); left++) {
+        begin_with(left % 2u * ((G - left) / SHPOOL_BITMAP_PAIR << SHPOOL_BITMAP_NEXT));
         set_hole(heap, G - left, left);
         for (uint32_t need = SHPOOL_BITMAP_LOOK + 2u; need < SHPOOL_BITMAP_LOOK + 24u; need += 7u) {
             ask(heap, need & ~1u, 64);
         }
+    }
+    for (uint32_t i = 0; is_member && (i < 9u); i++) {
+        const uint32_t left = SHPOOL_BITMAP_LOOK + i;
+
+        begin_with((G - left) / SHPOOL_BITMAP_PAIR << SHPOOL_BITMAP_NEXT);
+        set_hole(heap, 0, SHPOOL_BITMAP_PAIR); /* lanes without a pair would change this one */
+        set_pattern(heap, G - left, G, 0);
+        ask(heap, left + 9u, 1);
+    }
+    if (is_member) {
+        begin_with(UINT32_MAX);
     }
 }
 

@@ -184,3 +184,73 @@ UNIT_TEST(test_rbtree_does_not_look_at_every_hole)
         assert_true(many > 10 * few);
     }
 }
+
+/* ---- the same for a warp that is alone and requests large tiles: all cost the same, wherever they
+ * lie ---- */
+
+#define MOST_TILES 20u
+
+/* Called by the warp: a tile.  p->steps: the most accesses of the first lane so far. */
+static void *get_tile(trial *p, shpool_heap heap, size_t bytes)
+{
+    const uint32_t from = simt_self->countdown; /* a lane's own */
+    void          *ptr  = shpool_aligned_malloc_warp(heap, 128, bytes);
+
+    if ((simt_lane() == 0) && (from - simt_self->countdown > p->steps)) {
+        p->steps = from - simt_self->countdown;
+    }
+    return ptr;
+}
+
+/* Tiles of p->number bytes until the pool is full, and then a ring of them.  p->seed: 1: other
+ * objects lie below them. */
+static void tiles_kernel(void *arg)
+{
+    void       *tile[MOST_TILES]; /* the same in all lanes */
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    uint32_t    most = (uint32_t)(p->pool.largest / p->number);
+
+    for (uint32_t i = 0; i < 9u * p->seed; i++) {
+        HEAP_EXPECT(&p->model, shpool_malloc_warp(heap, 300) != NULL);
+    }
+    most -= p->seed;
+    for (uint32_t i = 0; i < 4u * most; i++) {
+        void **next = &tile[i % most];
+
+        if (i >= most) {
+            shpool_free_warp(heap, *next);
+        }
+        *next = get_tile(p, heap, p->number);
+        HEAP_EXPECT(&p->model, *next != NULL);
+        p->steps = (i != 0) ? p->steps : 0u; /* the first one was searched */
+    }
+    HEAP_EXPECT(&p->model, shpool_check(heap).broken == 0);
+    shpool_fini(heap);
+}
+
+UNIT_TEST(test_a_tile_of_a_warp_costs_the_same_anywhere)
+{
+    static const uint32_t   tiles[] = { 12, 16, 24, 32, 40 };
+    static const uint32_t   pools[] = { 99, 131, 164, 227 };
+    const shpool_allocator *bitmap;
+
+    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
+        skip(); /* --enable-allocators left it out */
+    }
+    for (uint32_t i = 0; i < 40u; i++) {
+        const uint32_t tile   = tiles[i % 5u];
+        const uint32_t pool   = pools[i / 5u % 4u];
+        const uint32_t pairs  = tile * 1024u / 352u + 2u;
+        const uint32_t rounds = (pairs + SIMT_WARP - 1u) / SIMT_WARP;
+
+        trial_open(&t, bitmap, "", SIMT_WARP, (pool - 8u) * 1024u, 128);
+        t.number = tile * 1024u;
+        t.seed   = i / 20u;
+        trial_run(&t, tiles_kernel);
+        if (t.steps > 5u + 3u * rounds) {
+            fail_msg("tiles of %u KiB in %u: %u accesses", tile, pool, t.steps);
+        }
+        trial_close(&t);
+    }
+}
