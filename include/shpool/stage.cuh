@@ -91,7 +91,6 @@ typedef struct shpool_producer {
     shpool_stages       next;
     shpool_stages       oldest;  /**< the first slot that is not known to be released */
     uint32_t            held;    /**< number of slots from there to `next` */
-    shpool_stage_memory ahead;   /**< of the oldest slot, read ahead */
     uint32_t            room;    /**< bytes of each stage's memory, at least */
     uint32_t            refused; /**< bytes of the latest request that was refused */
     simt_addr           waiters; /**< two counts: equal if nobody waits for memory */
@@ -127,7 +126,7 @@ SIMT_FN void shpool_stages_init(void *table, uint32_t slots, uint32_t releases)
 SIMT_FN shpool_stages shpool_stages_of(const void *table, uint32_t slots)
 {
     const simt_addr begin  = simt_load32(simt_to_shared(table) + SHPOOL_STAGE_OWN);
-    shpool_stages   stages = {begin, 0, begin, begin + SHPOOL_STAGES_BYTES(slots)};
+    shpool_stages   stages = {begin, 0, begin, simt_keep(begin + SHPOOL_STAGES_BYTES(slots))};
 
     return stages;
 }
@@ -138,6 +137,15 @@ SIMT_FN void shpool_stages_next(shpool_stages *stages)
 
     stages->at = wraps ? stages->begin : stages->at + SHPOOL_STAGE_SLOT;
     stages->parity ^= wraps;
+}
+
+/* The next place, computed here and not where it is used. */
+SIMT_FN shpool_stages shpool_stages_after(shpool_stages stages)
+{
+    shpool_stages_next(&stages);
+    stages.at     = simt_pin(stages.at);
+    stages.parity = simt_pin(stages.parity);
+    return stages;
 }
 
 /* ---- consumers ---- */
@@ -197,16 +205,14 @@ SIMT_FN shpool_producer shpool_producer_init(shpool_heap heap, const void *table
     simt_addr       waiters;
 
     heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_CLUSTER; /* copies land in the block's own memory */
-    waiters       = shpool_waiters(heap.view);
-    p.heap        = heap;
-    p.next        = shpool_stages_of(table, slots);
-    p.oldest      = p.next;
-    p.held        = 0;
-    p.ahead.data  = 0;
-    p.ahead.bytes = 0;
-    p.room        = (room != 0) ? room : 1u;
-    p.refused     = ~0u;
-    p.waiters     = (waiters != 0) ? waiters : p.next.begin + SHPOOL_STAGE_OWN;
+    waiters   = shpool_waiters(heap.view);
+    p.heap    = heap;
+    p.next    = shpool_stages_of(table, slots);
+    p.oldest  = p.next;
+    p.held    = 0;
+    p.room    = (room != 0) ? room : 1u;
+    p.refused = ~0u;
+    p.waiters = (waiters != 0) ? waiters : p.next.begin + SHPOOL_STAGE_OWN;
     return p;
 }
 
@@ -243,30 +249,43 @@ SIMT_FN uint32_t shpool_stage_is_wanted(const shpool_producer *p)
     return counts.x != counts.y;
 }
 
-/* The usual case: the oldest stage's memory becomes that of the slot `next`.  So that the next copy
- * can begin at once when it is released, the slot is written before; if the wait is in vain, it is
- * written again.  Without a loop: ptxas inserts a YIELD, 250 cycles, into loops with atomics.
- * 0: another case. */
+/* The usual case: the oldest stage has been released, or will be soon, and its memory becomes that
+ * of the slot `next`.  Everything is done before the wait, so that only the copy follows the
+ * release; if the wait is in vain, the slot is written again.  0: another case.
+ * *late: it has not been released, although the call has waited, if there is no other memory. */
 SIMT_FN uint32_t shpool_stage_pass(shpool_producer *p, uint32_t lanes, uint32_t alignment,
-                                   uint32_t bytes)
+                                   uint32_t bytes, simt_addr *data, uint32_t *late)
 {
-    const simt_addr released = p->oldest.at + SHPOOL_STAGE_RELEASED;
-    const uint32_t  full     = p->next.at == p->oldest.at; /* the oldest slot is the next one */
-    uint32_t        done;
+    const simt_addr     released = p->oldest.at + SHPOOL_STAGE_RELEASED;
+    const uint32_t      full     = p->next.at == p->oldest.at; /* the oldest slot is the next one */
+    shpool_stage_memory memory;
+    shpool_stages       oldest;
+    shpool_stages       next;
+    uint32_t            fits;
+    uint32_t            done;
 
-    if ((p->held == 0) || !shpool_stage_fits(p->ahead, alignment, bytes)) {
-        return 0;
-    }
-    if (!full) {
-        shpool_stage_give(p->next.at, lanes, p->ahead);
-    }
-    done = !shpool_stage_is_wanted(p);
-    done &= (full || (bytes >= p->refused)) /* no other memory */
-                ? simt_mbar_wait_briefly(released, p->oldest.parity) != 0
-                : simt_mbar_test(released, p->oldest.parity) != 0;
     if (lanes != 0) {
-        done = (uint32_t)simt_all(lanes, done != 0);
-        simt_warp_sync(lanes); /* for the others, too, the releases happen before */
+        simt_warp_sync(lanes); /* one lane has written the slot */
+    }
+    memory = shpool_stage_memory_at(p->oldest.at);
+    fits   = !shpool_stage_is_wanted(p);
+    done   = (uint32_t)simt_mbar_test(released, p->oldest.parity);
+    oldest = shpool_stages_after(p->oldest);
+    next   = shpool_stages_after(p->next);
+    fits &= (p->held != 0) & shpool_stage_fits(memory, alignment, bytes);
+    if (fits && !full) {
+        shpool_stage_give(p->next.at, lanes, memory);
+    }
+    if ((done == 0) && fits && (full || (bytes >= p->refused))) { /* no other memory */
+        done = (uint32_t)simt_mbar_wait_briefly(released, p->oldest.parity);
+    }
+    *late = done == 0;
+    done  = (done != 0) & (fits != 0);
+    done  = (lanes != 0) ? (uint32_t)simt_all(lanes, done != 0) : done;
+    if (done != 0) {
+        *data     = memory.data;
+        p->oldest = oldest;
+        p->next   = next;
     }
     return done;
 }
@@ -364,22 +383,29 @@ SIMT_FN uint32_t shpool_stage_asks_again(uint32_t attempt)
 }
 
 /* The other cases: memory that fits, of a released stage or from the pool.  Released memory that
- * does not fit is freed, and all of it while others wait for memory. */
+ * does not fit is freed, and all of it while others wait for memory.
+ * late: more stages in flight are needed, so the pool comes first.  Otherwise the oldest one, which
+ * is released in the meantime, would always be as late for the next stage. */
 SIMT_FN shpool_stage_memory shpool_stage_find(shpool_producer *p, uint32_t lanes,
                                               uint32_t alignment, uint32_t bytes,
-                                              uint32_t attempts)
+                                              uint32_t attempts, uint32_t late)
 {
     const shpool_stage_memory none    = {0, 0};
     uint32_t                  attempt = 0;
     uint32_t                  fits;
 
+    late = (lanes != 0) ? (uint32_t)simt_all(lanes, late != 0) : late;
+    if (p->heap.view.bytes == 0) {
+        return none;
+    }
     SIMT_ROLLED
     for (;;) {
         const uint32_t      full   = (p->held != 0) && (p->next.at == p->oldest.at);
         const uint32_t      asks   = !full && (bytes < p->refused);
         shpool_stage_memory memory = none;
 
-        if ((p->held == 0) || !shpool_stage_take_oldest(p, lanes, !asks, &memory)) {
+        if ((p->held == 0) || (late && asks && (attempt == 0)) ||
+            !shpool_stage_take_oldest(p, lanes, !asks, &memory)) {
             if (attempt >= attempts) {
                 p->refused = ~0u;
                 return none;
@@ -415,25 +441,21 @@ SIMT_FN shpool_stage shpool_stage_malloc_as(shpool_producer *p, uint32_t lanes, 
     const uint32_t      align = shpool_clamp(alignment);
     shpool_stage        stage = {0, p->next.at};
     shpool_stage_memory memory;
+    uint32_t            late;
 
     use = (use > p->room) ? use : p->room;
-    if (shpool_stage_pass(p, lanes, align, use)) {
-        stage.data = p->ahead.data;
-        shpool_stages_next(&p->oldest);
-        shpool_stages_next(&p->next);
-    } else if (p->heap.view.bytes != 0) {
-        memory = shpool_stage_find(p, lanes, align, use, (attempts != 0) ? attempts : 1u);
+    if (!shpool_stage_pass(p, lanes, align, use, &stage.data, &late)) {
+        memory = shpool_stage_find(p, lanes, align, use, (attempts != 0) ? attempts : 1u, late);
         if (memory.data != 0) {
-            shpool_stage_give(p->next.at, lanes, memory);
-            stage.data = memory.data;
-            p->held++;
-            shpool_stages_next(&p->next);
             if (lanes != 0) {
-                simt_warp_sync(lanes);
+                simt_warp_sync(lanes); /* all have read the slot */
             }
+            stage.data = memory.data;
+            shpool_stage_give(p->next.at, lanes, memory);
+            shpool_stages_next(&p->next);
+            p->held++;
         }
     }
-    p->ahead = shpool_stage_memory_at(p->oldest.at);
     return stage;
 }
 

@@ -4,10 +4,10 @@
  *
  * check   Two producer warps feed two consumer warps each, with stages of many sizes; consumers
  *         compare every word with what was copied, and keep every second stage for a while.
- * cycles  One producer thread feeds four consumer warps with tiles of one size: by hand-written
- *         code for a ring of tiles, and by stages with a table of as many slots, in a pool with
- *         room for more: where a thread begins to search there may be a hole.  Printed: cycles a
- *         stage of both.
+ * cycles  One producer feeds consumer warps with tiles of one size: by hand-written code for a ring
+ *         of tiles, and by stages with a table of as many slots, in a pool with room for more:
+ *         where a thread begins to search there may be a hole.  The producer is a thread or a warp,
+ *         one of whose lanes copies.  Printed: cycles a stage.
  *
  *   stage [--limit R]     R: cycles of stages divided by those of the ring that are too many [2]
  *
@@ -23,9 +23,12 @@
 namespace
 {
 
-constexpr unsigned CONSUMERS    = 4; /* warps */
+constexpr unsigned CONSUMERS    = 11; /* warps, at most */
 constexpr unsigned STAGES       = 2000;
 constexpr unsigned SOURCE_WORDS = 1u << 18;
+
+/* Who feeds the consumers: all lanes of a warp, or one of its threads. */
+enum producer { RING, RING_OF_WARP, POOL, POOL_OF_WARP };
 
 __global__ void fill(unsigned *source)
 {
@@ -114,6 +117,7 @@ __device__ void check_consume(const void *table, unsigned producer, unsigned lon
 
 /* ---- a ring, as kernels write it by hand ---- */
 
+template <bool WARP>
 __device__ unsigned ring_produce(unsigned base, unsigned bars, unsigned tiles, unsigned bytes,
                                  const unsigned *source)
 {
@@ -126,9 +130,11 @@ __device__ unsigned ring_produce(unsigned base, unsigned bars, unsigned tiles, u
         if (k >= tiles) {
             simt_mbar_wait(bars + 16u * slot + 8u, parity ^ 1u);
         }
-        simt_fence_async_shared();
-        simt_mbar_arrive_expect(bars + 16u * slot, bytes);
-        simt_copy_async(base + slot * bytes, source, bytes, bars + 16u * slot);
+        if (!WARP || (simt_lane() == 0)) {
+            simt_fence_async_shared();
+            simt_mbar_arrive_expect(bars + 16u * slot, bytes);
+            simt_copy_async(base + slot * bytes, source, bytes, bars + 16u * slot);
+        }
         slot++;
         if (slot == tiles) {
             slot = 0;
@@ -138,14 +144,26 @@ __device__ unsigned ring_produce(unsigned base, unsigned bars, unsigned tiles, u
     return simt_clock() - begin;
 }
 
+/* Eight loads are in flight, as in code that is unrolled for one size. */
 __device__ unsigned work(unsigned data, unsigned bytes)
 {
-    unsigned sum = 0;
+    const unsigned threads = blockDim.x - 32u;
+    unsigned       sum     = 0;
 
-    for (unsigned i = threadIdx.x % 128u; i < bytes / 16u; i += 128u) {
-        const simt_u128 v = simt_load128(data + 16u * i);
+    SIMT_ROLLED
+    for (unsigned i = threadIdx.x; i < bytes / 16u; i += 8u * threads) {
+        simt_u128 v[8] = {};
 
-        sum += v.x ^ v.y ^ v.z ^ v.w;
+#pragma unroll
+        for (unsigned j = 0; j < 8u; j++) {
+            if (i + j * threads < bytes / 16u) {
+                v[j] = simt_load128(data + 16u * (i + j * threads));
+            }
+        }
+#pragma unroll
+        for (unsigned j = 0; j < 8u; j++) {
+            sum += v[j].x ^ v[j].y ^ v[j].z ^ v[j].w;
+        }
     }
     return sum;
 }
@@ -173,6 +191,7 @@ __device__ unsigned ring_consume(unsigned base, unsigned bars, unsigned tiles, u
     return sum;
 }
 
+template <bool WARP>
 __device__ unsigned stage_produce(shpool_heap heap, const void *table, unsigned tiles,
                                   unsigned bytes, const unsigned *source)
 {
@@ -182,15 +201,22 @@ __device__ unsigned stage_produce(shpool_heap heap, const void *table, unsigned 
 
     SIMT_ROLLED
     for (unsigned k = 0; k < STAGES; k++) {
-        const shpool_stage stage = shpool_stage_malloc(&p, 128, bytes, LATE);
+        const shpool_stage stage = WARP ? shpool_stage_malloc_warp(&p, 128, bytes, LATE)
+                                        : shpool_stage_malloc(&p, 128, bytes, LATE);
 
         if (stage.data == 0) {
             __trap();
         }
-        shpool_stage_copy(stage, source, bytes);
+        if (!WARP || (simt_lane() == 0)) {
+            shpool_stage_copy(stage, source, bytes);
+        }
     }
     cycles = simt_clock() - begin;
-    shpool_producer_fini(&p);
+    if (WARP) {
+        shpool_producer_fini_warp(&p);
+    } else {
+        shpool_producer_fini(&p);
+    }
     return cycles;
 }
 
@@ -232,41 +258,66 @@ __global__ void __launch_bounds__(192) check(shpool_pool pool, const unsigned *s
 #endif
 }
 
+#if SIMT_HAS_BULK
+__device__ unsigned ring(unsigned base, unsigned bars, bool warp, unsigned tiles, unsigned bytes,
+                         const unsigned *source, unsigned *cycles)
+{
+    if (simt_warp() != blockDim.x / 32u - 1u) {
+        return ring_consume(base, bars, tiles, bytes);
+    }
+    if (warp) {
+        *cycles = ring_produce<true>(base, bars, tiles, bytes, source); /* any lane's */
+    } else if (simt_lane() == 0) {
+        *cycles = ring_produce<false>(base, bars, tiles, bytes, source);
+    }
+    return 0;
+}
+
+__device__ unsigned stages(shpool_heap heap, const void *table, bool warp, unsigned tiles,
+                           unsigned bytes, const unsigned *source, unsigned *cycles)
+{
+    if (simt_warp() != blockDim.x / 32u - 1u) {
+        return stage_consume(table, tiles, bytes);
+    }
+    if (warp) {
+        *cycles = stage_produce<true>(heap, table, tiles, bytes, source); /* any lane's */
+    } else if (simt_lane() == 0) {
+        *cycles = stage_produce<false>(heap, table, tiles, bytes, source);
+    }
+    return 0;
+}
+#endif
+
 __global__ void __launch_bounds__((1 + CONSUMERS) * 32)
-    pipeline(shpool_pool pool, bool ring, unsigned tiles, unsigned bytes, const unsigned *source,
+    pipeline(shpool_pool pool, producer who, unsigned tiles, unsigned bytes, const unsigned *source,
              unsigned *cycles, unsigned *sums)
 {
 #if SIMT_HAS_BULK
     extern __shared__ __align__(128) unsigned char smem[];
     __shared__ __align__(16) unsigned char         table[SHPOOL_STAGES_BYTES(SLOTS)];
-    const unsigned                                 base = simt_to_shared(smem);
     const unsigned                                 bars = simt_to_shared(table);
+    const bool                                     pooled = who >= POOL;
     shpool_heap                                    heap = shpool_empty_heap();
-    unsigned                                       sum  = 0;
 
-    if (!ring) {
+    if (pooled) {
         heap = shpool_init(&pool, smem);
     }
     if (threadIdx.x == 0) {
-        if (!ring) {
-            shpool_stages_init(table, tiles, CONSUMERS);
+        if (pooled) {
+            shpool_stages_init(table, tiles, blockDim.x / 32u - 1u);
         }
-        for (unsigned i = 0; ring && (i < tiles); i++) {
+        for (unsigned i = 0; !pooled && (i < tiles); i++) {
             simt_mbar_init(bars + 16u * i, 1);
-            simt_mbar_init(bars + 16u * i + 8u, CONSUMERS);
+            simt_mbar_init(bars + 16u * i + 8u, blockDim.x / 32u - 1u);
         }
     }
     __syncthreads();
-    if (simt_warp() == CONSUMERS) {
-        if (simt_lane() == 0) {
-            cycles[blockIdx.x] = ring ? ring_produce(base, bars, tiles, bytes, source)
-                                      : stage_produce(heap, table, tiles, bytes, source);
-        }
-    } else {
-        sum = ring ? ring_consume(base, bars, tiles, bytes) : stage_consume(table, tiles, bytes);
-        sums[blockIdx.x * CONSUMERS * 32 + threadIdx.x] = sum;
-    }
-    if (!ring) {
+    sums[blockIdx.x * blockDim.x + threadIdx.x] =
+        pooled ? stages(heap, table, who == POOL_OF_WARP, tiles, bytes, source,
+                        cycles + blockIdx.x)
+               : ring(simt_to_shared(smem), bars, who == RING_OF_WARP, tiles, bytes, source,
+                      cycles + blockIdx.x);
+    if (pooled) {
         shpool_fini(heap);
     }
 #endif
@@ -308,9 +359,16 @@ void run_check(const memory &m)
     (void)shpool_close(&pool);
 }
 
-/* The median block's cycles a stage. */
-double run_pipeline(const memory &m, const shpool_pool *pool, unsigned blocks, bool ring,
-                    unsigned tiles, unsigned bytes)
+/* A pipeline's shape. */
+struct shape {
+    unsigned blocks;
+    unsigned consumers; /* warps */
+    unsigned tiles;     /* in flight */
+    unsigned bytes;     /* of each */
+};
+
+/* Cycles a stage, the blocks' mean; the best of five runs. */
+double run_pipeline(const memory &m, const shpool_pool *pool, const shape &now, producer who)
 {
     unsigned cycles[1024] = {};
     double   best         = 1e30;
@@ -318,25 +376,62 @@ double run_pipeline(const memory &m, const shpool_pool *pool, unsigned blocks, b
     for (int i = 0; i < 5; i++) {
         double sum = 0;
 
-        (void)gpu_check(shpool_launch(pipeline, blocks, (1 + CONSUMERS) * 32, nullptr, pool, ring,
-                                      tiles, bytes, static_cast<const unsigned *>(m.source),
-                                      m.cycles, m.sums) == SHPOOL_OK,
+        (void)gpu_check(shpool_launch(pipeline, now.blocks, (1 + now.consumers) * 32, nullptr, pool,
+                                      who, now.tiles, now.bytes,
+                                      static_cast<const unsigned *>(m.source), m.cycles,
+                                      m.sums) == SHPOOL_OK,
                         "launch: %s", shpool_last_error());
         gpu_wait("pipeline");
-        (void)cudaMemcpy(cycles, m.cycles, blocks * sizeof(*cycles), cudaMemcpyDeviceToHost);
-        for (unsigned b = 0; b < blocks; b++) {
-            sum += static_cast<double>(cycles[b]) / STAGES / blocks;
+        (void)cudaMemcpy(cycles, m.cycles, now.blocks * sizeof(*cycles), cudaMemcpyDeviceToHost);
+        for (unsigned b = 0; b < now.blocks; b++) {
+            sum += static_cast<double>(cycles[b]) / STAGES / now.blocks;
         }
         best = (sum < best) ? sum : best;
     }
     return best;
 }
 
+void compare(const memory &m, const shape &now, double limit)
+{
+    shpool_pool pool      = open_pool((1 + now.consumers) * 32, (now.tiles + 1u) * now.bytes);
+    double      cycles[4] = {};
+
+    for (unsigned i = 0; i < 4u; i++) {
+        cycles[i] = run_pipeline(m, &pool, now, static_cast<producer>(i));
+    }
+    std::printf("%-8s %5u bytes, %u tiles, %2u consumers, %3u blocks: ring %6.1f cycles, stages "
+                "%6.1f, ratio %.3f; of a warp: ring %6.1f, stages %6.1f, ratio %.3f\n", pool.name,
+                now.bytes, now.tiles, now.consumers, now.blocks, cycles[RING], cycles[POOL],
+                cycles[POOL] / cycles[RING], cycles[RING_OF_WARP], cycles[POOL_OF_WARP],
+                cycles[POOL_OF_WARP] / cycles[RING_OF_WARP]);
+    (void)gpu_check((cycles[POOL] <= limit * cycles[RING]) &&
+                    (cycles[POOL_OF_WARP] <= limit * cycles[RING_OF_WARP]),
+                    "%u bytes: more than %g times the ring", now.bytes, limit);
+    (void)shpool_close(&pool);
+}
+
+void compare_all(const memory &m, double limit)
+{
+    static const unsigned sizes[]     = { 1024, 4096, 8192, 16384, 32768 };
+    static const unsigned tiles[]     = { 2, 3, 5, SLOTS };
+    static const unsigned consumers[] = { 1, 3, 4, 8, CONSUMERS };
+
+    for (unsigned bytes : sizes) {
+        for (unsigned n : tiles) {
+            for (unsigned warps : consumers) {
+                for (unsigned blocks = 1; (blocks <= 132) && (n * bytes <= 160 * 1024);
+                     blocks += 131) {
+                    compare(m, { blocks, warps, n, bytes }, limit);
+                }
+            }
+        }
+    }
+}
+
 } // namespace
 
 int main(int argc, char **argv)
 {
-    static const unsigned sizes[] = { 1024, 4096, 8192, 16384, 32768 };
     const double limit = ((argc == 3) && (std::strcmp(argv[1], "--limit") == 0))
                              ? std::atof(argv[2]) : 2.0;
     cudaDeviceProp device;
@@ -348,28 +443,12 @@ int main(int argc, char **argv)
     }
     (void)gpu_cuda(cudaMalloc(&m.source, SOURCE_WORDS * sizeof(*m.source)), "memory");
     (void)gpu_cuda(cudaMalloc(&m.cycles, 4096), "memory");
-    (void)gpu_cuda(cudaMalloc(&m.sums, 1024 * CONSUMERS * 32 * sizeof(*m.sums)), "memory");
+    (void)gpu_cuda(cudaMalloc(&m.sums, 132 * (1 + CONSUMERS) * 32 * sizeof(*m.sums)), "memory");
     (void)gpu_cuda(cudaMalloc(&m.wrong, sizeof(*m.wrong)), "memory");
     fill<<<264, 256>>>(m.source);
     gpu_wait("fill");
     run_check(m);
-    for (unsigned bytes : sizes) {
-        for (unsigned tiles = 2; tiles <= 5; tiles += 3) {
-            shpool_pool pool = open_pool((1 + CONSUMERS) * 32, (tiles + 1u) * bytes);
-
-            for (unsigned blocks = 1; blocks <= 132; blocks += 131) {
-                const double ring  = run_pipeline(m, &pool, blocks, true, tiles, bytes);
-                const double stage = run_pipeline(m, &pool, blocks, false, tiles, bytes);
-
-                std::printf("%-16s %5u bytes, %u tiles, %3u blocks: ring %7.1f cycles, stages "
-                            "%7.1f, ratio %.3f\n", pool.name, bytes, tiles, blocks, ring, stage,
-                            stage / ring);
-                (void)gpu_check(stage <= limit * ring, "%u bytes: more than %g times the ring",
-                                bytes, limit);
-            }
-            (void)shpool_close(&pool);
-        }
-    }
+    compare_all(m, limit);
     std::printf("stage: %u checks passed, %u failed\n", gpu_passed, gpu_failed);
     return (gpu_failed == 0) ? 0 : 1;
 }

@@ -367,6 +367,7 @@ static inline void explore_in(const shpool_allocator *allocator, const char *opt
     shpool_status     status;
 
     open_scene(allocator, options, now->threads[0], 16);
+    t.number = now->number;
     if (now->tune != NULL) {
         now->tune();
     }
