@@ -26,6 +26,14 @@ extern "C" {
 #define UNIT_STATE state /* the name of what a setup hands to its test */
 #endif
 
+/* Sanitizers make programs slow.  With them those that have many rounds make each seventh one; all
+ * of them are made without (shpool_kept in tests.mk). */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UNIT_STEP 7u
+#else
+#define UNIT_STEP 1u
+#endif
+
 /* Called before main(). */
 void unit_add(const char *name, CMUnitTestFunction test, CMFixtureFunction set_up,
               CMFixtureFunction tear_down);

@@ -101,8 +101,10 @@ check-sanitized:
 	  check_PROGRAMS='$(shpool_sanitized_programs)' TESTS='$(shpool_sanitized_tests)'
 # What check-sanitized leaves out, and what scripts run: both together are all tests, each once, and
 # a few twice, with the optimisation that users have.
-shpool_kept = $(addsuffix $(EXEEXT),tests/coalesce/test_run tests/device/test_model \
-	tests/device/test_resource tests/pools/test_conformance tests/pools/test_crowd)
+shpool_kept = $(addsuffix $(EXEEXT),tests/coalesce/test_random tests/coalesce/test_run \
+	tests/device/test_model tests/device/test_resource tests/lib/test_limits \
+	tests/pools/test_conformance tests/pools/test_crowd tests/pools/test_explore \
+	tests/pools/test_explore_planes tests/pools/test_warp_explore)
 shpool_once = $(filter-out $(shpool_unsanitized) $(shpool_kept),$(shpool_tests) \
 	$(shpool_coalesce_tests))
 check-rest:

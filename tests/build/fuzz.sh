@@ -15,7 +15,7 @@ set -u
 : "${FUZZ_CC:=}" "${fuzz_seconds:=5}" "${fuzz_seed:=1}" "${cmocka_cflags:=}"
 : "${top_srcdir:=.}" "${top_builddir:=.}"
 jobs=2
-targets=${*:-device heap lint log options ptx register spec trace}
+targets=${*:-device heap lint log options ptx spec trace}
 
 case $fuzz_seconds in
 *[!0-9]* | 0*)

@@ -54,6 +54,7 @@ trap 'rm -rf "$scratch"' EXIT
 cd "$scratch" || exit 1
 
 allocators=${allocators:-$(sed -n 's/^\([a-z][a-z0-9_]*\).*/\1/p' "$src/allocators/list")}
+one=$(for n in $allocators; do [ $n != arena ] || echo $n; done) # of short code, for after.h
 inlines=$(for n in $allocators; do case $n in null | native) ;; *) echo $n;; esac; done)
 mkdir -p include/shpool
 ln -s "$src/allocators" include/shpool/allocators
@@ -65,11 +66,7 @@ cat >kernel.cu <<'EOF'
 #ifdef WITH_AFTER
 #include <shpool/after.h>
 #endif
-#ifdef BOUNDS
-#define BINDING_KERNEL __launch_bounds__(1024, 2) sass_kernel
-#else
-#define BINDING_KERNEL sass_kernel
-#endif
+#define BINDING_KERNEL sass_more
 #include "binding_kernel.cuh"
 EOF
 # The smallest kernel with a pool: the rest of its code is shpool's.
@@ -90,6 +87,7 @@ sass_kernel(shpool_pool pool, uint32_t *out)
     shpool_fini(heap);
 }
 EOF
+printf '#include "kernel.cu"\n#include "least.cu"\n' >both.cu # both in one run of nvcc
 # What a warp requests: ptxas chooses the registers of the functions that the kernel calls.
 cat >warps.cu <<'EOF'
 #include <shpool/shpool.cuh>
@@ -278,10 +276,10 @@ registers()
         }'
 }
 
-# kernel_registers CUBIN LOG: the kernel has the only entry; flags may hide its name
+# kernel_registers CUBIN: of the kernel that needs most, without sass_more; flags may hide a name
 kernel_registers()
 {
-    registers "$1" | awk '$2 > most { most = $2 } END { print most + 0 }'
+    registers "$1" | awk '$1 != "sass_more" && $2 > most { most = $2 } END { print most + 0 }'
 }
 
 # lock_stays PTX: no lane leaves the loop that takes a lock (impl/heap/group_lock.h) before it has
@@ -324,18 +322,17 @@ one_arch()
     cd "$dir" || return
     [ -n "$join" ] && ln -s ../join join
 
-    # -- function table: kernels --
-    for k in least kernel; do
-        if build "$arch table $k" -arch=$arch -rdc=true -cubin -o table_$k.cubin ../$k.cu; then
-            clean "$arch table $k"
-            r=$(kernel_registers table_$k.cubin)
-            v=$(awk '/Used [0-9]+ registers/ {print $5; exit}' nvcc.log)
-            [ -n "$v" ] && [ "$r" = "$v" ]
-            result $? "$arch table $k: the cubin says $r registers, ptxas ${v:-none}"
-            [ "$r" -le $most_registers ]
-            result $? "$arch table $k: $r registers, at most $most_registers"
-        fi
-    done
+    # -- function table: kernels; what is not of an allocator is looked at once --
+    if [ $whole = 1 ] && build "$arch table" -arch=$arch -rdc=true -cubin -o table.cubin ../both.cu
+    then
+        clean "$arch table"
+        r=$(registers table.cubin | awk '$2 > most { most = $2 } END { print most + 0 }')
+        v=$(awk '/Used [0-9]+ reg/ && $5 > most { most = $5 } END { print most + 0 }' nvcc.log)
+        [ "$v" -gt 0 ] && [ "$r" = "$v" ]
+        result $? "$arch table: the cubin says $r registers, ptxas $v"
+        [ "$r" -le $most_registers ]
+        result $? "$arch table: $r registers, at most $most_registers"
+    fi
 
     # -- function table: allocators --
     objects=
@@ -409,31 +406,17 @@ one_arch()
         -o least.ltoir ../least.cu
     for n in $inlines; do
         if build "$arch inline $n" $keep -DSHPOOL_INLINE=$n -arch=$arch -cubin \
-            -o inline_$n.cubin ../least.cu
+            -o inline_$n.cubin ../both.cu
         then
             clean "$arch inline $n"
             plain=$(kernel_registers inline_$n.cubin)
             [ "$plain" -le $(most_inlined $n) ]
             result $? "$arch inline $n: $plain registers"
-            found=$(grep -E "$generic" least.ptx | grep -vE "$spaces" | head -3 | paste -sd';')
-            [ -s least.ptx ] && [ -z "$found" ]
+            found=$(sed '/^\.visible \.entry sass_more/,/^}/d' both.ptx | grep -E "$generic" |
+                grep -vE "$spaces" | head -3 | paste -sd';') # what is allocated may be anywhere
+            [ -s both.ptx ] && [ -z "$found" ]
             result $? "$arch inline $n: every access names its memory${found:+ -- $found}"
-            lock_check "$arch inline $n" $n least.ptx
-        fi
-        build "$arch inline $n kernel" -DSHPOOL_INLINE=$n -arch=$arch -cubin -o k.cubin \
-            ../kernel.cu &&
-            clean "$arch inline $n kernel"
-        # after.h costs nothing where it is not used, and its queue lies in registers
-        if [ $n = bitmap ]; then
-            build "$arch with after.h" -DWITH_AFTER -DSHPOOL_INLINE=$n -arch=$arch -cubin \
-                -o k_after.cubin ../kernel.cu && cmp -s k.cubin k_after.cubin
-            result $? "$arch a kernel that does not use after.h is the same with it"
-            if [ "$a" -ge 90 ] && build "$arch after.cu" -DSHPOOL_INLINE=$n -arch=$arch -cubin \
-                -o after.cubin ../after.cu; then
-                sed -n '/properties for sass_kernel/{n;p;}' nvcc.log |
-                    grep -q ' 0 bytes stack frame'
-                result $? "$arch a queue of after.h has no stack frame"
-            fi
+            lock_check "$arch inline $n" $n both.ptx
         fi
         if [ -z "$join" ]; then
             echo "SKIP $arch linked $n: no libnvJitLink"
@@ -459,8 +442,25 @@ one_arch()
         fi
     done
 
+    # -- after.h costs nothing where it is not used, and its queue lies in registers --
+    if [ $whole = 1 ] && [ -n "$one" ]; then
+        for with in '' -DWITH_AFTER; do
+            build "$arch kernel$with" $with -DSHPOOL_INLINE=$one -arch=$arch -cubin \
+                -o k$with.cubin ../kernel.cu
+        done
+        cmp -s k.cubin k-DWITH_AFTER.cubin
+        result $? "$arch a kernel that does not use after.h is the same with it"
+    fi
+    if [ "$a" -ge 90 ] && [ -n "$one" ] && mkdir ../after 2>/dev/null &&
+        build "$arch after.cu" -DSHPOOL_INLINE=$one -arch=$arch -cubin -o after.cubin ../after.cu
+    then
+        sed -n '/properties for sass_kernel/{n;p;}' nvcc.log | grep -q ' 0 bytes stack frame'
+        result $? "$arch a queue of after.h has no stack frame"
+    fi
+
     # -- pools in global memory --
-    if build "$arch glob_pool" $keep -arch=$arch -cubin -o glob.cubin ../glob.cu; then
+    if [ $whole = 1 ] &&
+        build "$arch glob_pool" $keep -arch=$arch -cubin -o glob.cubin ../glob.cu; then
         clean "$arch glob_pool"
         found=$(lock_stays glob.ptx)
         [ -z "$found" ] && [ "$(grep -c 'atom\.acquire\.gpu\.global\.cas\.b32' glob.ptx)" -ge 3 ]
@@ -497,9 +497,10 @@ for a in $(echo "$sass_archs,${sass_bitmaps-}" | tr , ' '); do
     esac
     [ $started -lt 2 ] || wait -n
     (
+        whole=1
         case ",$sass_archs," in
         *[,\ ]"$a"[,\ ]*) ;;
-        *) allocators='bitmap cluster_bitmap' inlines=$allocators ;;
+        *) whole=0 allocators='bitmap cluster_bitmap' inlines=$allocators ;;
         esac
         one_arch "$a"
     ) >"out.$a" 2>&1 &

@@ -53,7 +53,7 @@ static int free_texts(void **state)
 
 static uint32_t trials_per_kernel(void)
 {
-    return (getenv("LIBSHPOOL_TEST_LONG") != NULL) ? 1000 : 60;
+    return (getenv("LIBSHPOOL_TEST_LONG") != NULL) ? 1000 : 60 / UNIT_STEP;
 }
 
 /* 0 also if the machine has no use for it: blocks of two dimensions, or minutes. */

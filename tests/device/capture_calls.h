@@ -9,7 +9,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#ifndef CAPTURE_COUNT
 #define CAPTURE_COUNT 300000u /* elements of the buffers, which the GPU fills by a kernel */
+#endif
 
 typedef struct capture_subject {
     const char *spec;

@@ -41,7 +41,6 @@ shpool_cmocka_tests += \
 	tests/device/test_plugin \
 	tests/device/test_ranges \
 	tests/device/test_share \
-	tests/device/test_share_processes \
 	tests/device/test_shards \
 	tests/device/test_streams \
 	tests/device/test_threads \

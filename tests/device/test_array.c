@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool/device/array.h: element types, random numbers, arrays as rows of text.  The page's
- * listings are the oracle. */
+/* shpool/device/array.h: element types, random numbers, arrays as rows of text.  test_fill has the
+ * listings of MGPU's page, which are made of the same. */
 #include "tests/unit.h"
 
 #include <math.h>
@@ -8,7 +8,6 @@
 #include <shpool/device/array.h>
 
 #include "device/arrays/elements.h"
-#include "page_arrays.h"
 
 /* The text that `print` makes; to be freed. */
 static char *printed(shpool_type type, const void *data, size_t count, const char *format,
@@ -22,40 +21,6 @@ static char *printed(shpool_type type, const void *data, size_t count, const cha
     assert_int_equal(shpool_array_print(file, type, data, count, format, columns), SHPOOL_OK);
     fclose(file);
     return text;
-}
-
-static void assert_page(shpool_type type, const void *data, const char *format, const char *page)
-{
-    char *text = printed(type, data, 50, format, 10);
-
-    page_squeeze(text);
-    assert_string_equal(text, page);
-    free(text);
-}
-
-UNIT_TEST(test_the_listings_of_the_page)
-{
-    const int32_t first = 0;
-    const int32_t step = 5;
-    const float b_min = 0.0f;
-    const float b_max = 10.0f;
-    const double c_min = 0.0;
-    const double c_max = 20.0;
-    shpool_random random;
-    int32_t a[50];
-    float b[50];
-    double c[50];
-    shpool_ascent ascent = shpool_ascent_make(SHPOOL_TYPE_I32, &first, &step);
-
-    shpool_random_init(&random, SHPOOL_RANDOM_SEED);
-    shpool_ascent_write(&ascent, 0, 50, a);
-    assert_int_equal(shpool_random_fill(SHPOOL_TYPE_F32, &b_min, &b_max, &random, 50, b),
-                     SHPOOL_OK);
-    assert_int_equal(shpool_random_fill_sorted(SHPOOL_TYPE_F64, &c_min, &c_max, &random, 50, c),
-                     SHPOOL_OK);
-    assert_page(SHPOOL_TYPE_I32, a, "%6d", page_a);
-    assert_page(SHPOOL_TYPE_F32, b, "%6.2lf", page_b);
-    assert_page(SHPOOL_TYPE_F64, c, "%6.2lf", page_c);
 }
 
 /* The C++ standard requires these of std::mt19937. */

@@ -8,6 +8,8 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
 
 /* ---- exporting ---- */
 
@@ -381,5 +383,55 @@ UNIT_TEST(test_devices_are_told_by_their_names)
     shpool_device_handle_close(&handle);
     put(second, ptr, NULL);
     shpool_device_allocator_unref(second);
+    end();
+}
+
+/* ---- a child ---- */
+
+#define EXPECT(_condition)                                                                         \
+    do {                                                                                           \
+        if (!(_condition)) {                                                                       \
+            _exit(__LINE__ % 256);                                                                 \
+        }                                                                                          \
+    } while (0)
+
+/* A child of a process that used the driver cannot use it, but may close and forward handles. */
+UNIT_TEST(test_a_forked_child_has_no_driver)
+{
+    shpool_device_handle handle;
+    shpool_device_import *import;
+    pid_t child;
+    int status;
+    void *ptr;
+
+    begin(SHARED);
+    ptr = get(allocator, 100, NULL);
+    handle = export_of(ptr);
+    import = import_of(&handle);
+    child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        shpool_device_handle other;
+        shpool_device_import *none;
+        int pair[2];
+
+        alarm(300);
+        EXPECT(shpool_device_export(allocator, ptr, &other) == SHPOOL_ERR_CUDA);
+        EXPECT((other.magic == 0) && (other.fd == -1));
+        EXPECT(shpool_device_import_open(&handle, -1, &none) == SHPOOL_ERR_CUDA);
+        EXPECT(shpool_device_import_close(import) == SHPOOL_OK);
+        EXPECT(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+        EXPECT(shpool_device_handle_send(pair[0], &handle) == SHPOOL_OK);
+        EXPECT(shpool_device_handle_receive(pair[1], &other) == SHPOOL_OK);
+        shpool_device_handle_close(&other);
+        shpool_device_handle_close(&handle);
+        _exit(0);
+    }
+    assert_int_equal(child, waitpid(child, &status, 0));
+    assert_int_equal(0, status); /* the number of the line that is wrong */
+    assert_int_equal(1, fake_holds().imports); /* the child's close did nothing to it */
+    assert_ok(shpool_device_import_close(import));
+    shpool_device_handle_close(&handle);
+    put(allocator, ptr, NULL);
     end();
 }

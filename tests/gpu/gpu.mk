@@ -10,17 +10,15 @@ noinst_HEADERS += \
 	tests/gpu/groups_check.cuh \
 	tests/gpu/groups_kernel.cuh \
 	tests/gpu/groups_wait.cuh \
+	tests/gpu/linked.cuh \
 	tests/gpu/trace_kernel.cuh \
 	tests/gpu/trial.h
 EXTRA_DIST += \
 	tests/gpu/advise.cu \
 	tests/gpu/after.cu \
-	tests/gpu/alias.cu \
 	tests/gpu/alone.cu \
 	tests/gpu/bench_cluster.cu \
-	tests/gpu/binding_inline_bitmap.cu \
-	tests/gpu/binding_inline_thread_first_fit.cu \
-	tests/gpu/binding_linked.cu \
+	tests/gpu/binding_inline.cu \
 	tests/gpu/bindings.cu \
 	tests/gpu/bindings_linked.cu \
 	tests/gpu/buffers.cu \
@@ -33,7 +31,6 @@ EXTRA_DIST += \
 	tests/gpu/groups.cu \
 	tests/gpu/groups_inline.cu \
 	tests/gpu/groups_linked.cu \
-	tests/gpu/groups_lto.cu \
 	tests/gpu/launch.cu \
 	tests/gpu/launch_own.c \
 	tests/gpu/layout.cu \
@@ -62,8 +59,7 @@ EXTRA_DIST += \
 	tests/gpu/stage.cu \
 	tests/gpu/trace.cu \
 	tests/gpu/trace_inline.cu \
-	tests/gpu/trace_linked.cu \
-	tests/gpu/trace_lto.cu
+	tests/gpu/trace_linked.cu
 shpool_test_scripts += tests/gpu/python/pools.sh tests/gpu/python/torch.sh
 if HAVE_NVCC
 shpool_gpu_tests = \
@@ -118,10 +114,17 @@ TESTS += $(shpool_gpu_tests)
 shpool_nvcc_programs += tests/gpu/advise tests/gpu/bench_cluster
 
 if HAVE_LTO_IR
-shpool_bindings_lto = tests/gpu/binding_linked_lto.o
-shpool_groups_lto   = tests/gpu/groups_lto_lto.o
-shpool_trace_lto    = tests/gpu/trace_lto_lto.o
+shpool_bindings_lto = tests/gpu/bindings_linked_lto.o
+shpool_groups_lto   = tests/gpu/groups_linked_lto.o
+shpool_trace_lto    = tests/gpu/trace_linked_lto.o
+tests/gpu/bindings_linked_lto.c: SHPOOL_NVCC_CPPFLAGS += -DBINDING_KERNEL=binding_linked
+tests/gpu/groups_linked_lto.c: SHPOOL_NVCC_CPPFLAGS += -DGROUPS_KERNEL=groups_kernel_linked
+tests/gpu/trace_linked_lto.c: SHPOOL_NVCC_CPPFLAGS += -DTRACE_KERNEL=trace_kernel_linked
 endif
+tests/gpu/binding_inline_%.o: tests/gpu/binding_inline.cu
+	@$(MKDIR_P) $(@D)
+	$(AM_V_NVCC)$(NVCC) $(SHPOOL_NVCC_CPPFLAGS) -DSHPOOL_INLINE=$* $(SHPOOL_NVCC_FLAGS) -dc \
+	  -MMD -MP -MT $@ -MF $(@:.o=.cud) -o $@ $<
 tests/gpu/bindings: tests/gpu/binding_inline_bitmap.o tests/gpu/bindings_linked.o \
 	tests/gpu/binding_inline_thread_first_fit.o examples/own_allocator/device.o \
 	examples/own_allocator/host.o $(shpool_bindings_lto)
@@ -141,5 +144,6 @@ endif
 examples/own_allocator/host.o: examples/own_allocator/host.c
 	@$(MKDIR_P) $(@D)
 	$(AM_V_CC)$(CC) $(DEFS) -I. $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS) -c -o $@ $<
--include $(patsubst %.cu,%.cud,$(filter tests/gpu/%.cu,$(EXTRA_DIST)))
+-include $(patsubst %.cu,%.cud,$(filter tests/gpu/%.cu,$(EXTRA_DIST))) \
+  $(wildcard tests/gpu/binding_inline_*.cud)
 endif

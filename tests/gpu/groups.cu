@@ -322,16 +322,6 @@ static void test_allocator(const shpool_allocator *allocator)
     test_waiting(allocator);
 }
 
-static bool is_chosen(const char *name, int argc, char **argv)
-{
-    for (int i = 1; i < argc; i++) {
-        if (strcmp(argv[i], name) == 0) {
-            return true;
-        }
-    }
-    return argc < 2;
-}
-
 int main(int argc, char **argv)
 {
     uint32_t major  = 0;
@@ -356,7 +346,7 @@ int main(int argc, char **argv)
         const clock_t           start     = clock();
 
         if (((allocator->caps & SHPOOL_CAP_NONE) != 0) ||
-            !is_chosen(allocator->name, argc, argv)) {
+            !trial_is_chosen(allocator->name, argc, argv)) {
             continue;
         }
         test_allocator(allocator);

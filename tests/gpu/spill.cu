@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* Spill, waiting, marks and requests of many threads on the GPU, through the function table. */
+/* Spill, waiting threads and marks on the GPU, through the function table; groups that request and
+ * wait are in groups.cu. */
 #include "conformance_kernels.cuh"
 
 /* ---- kernels ---- */
@@ -19,47 +20,6 @@ static __global__ void turns(shpool_pool pool, uint32_t bytes, uint32_t rounds, 
             fill(ptr, shpool_usable_size(heap, ptr), tag);
             note(c, E_PATTERN, !holds(ptr, shpool_usable_size(heap, ptr), tag));
             note(c, E_REFUSED, shpool_free_at(heap, ptr, 0) != SHPOOL_FREE_OK);
-        }
-    }
-    at_rest(pool, heap, c);
-    shpool_fini(heap);
-}
-
-/* Warps keep runs of very different lengths for a while.  Threads that free must get access to the
- * pool while the others request again and again. */
-static __global__ void crowd(shpool_pool pool, uint32_t most, uint32_t rounds, counts *c)
-{
-    extern __shared__ __align__(16) unsigned char smem_crowd[];
-    shpool_heap heap  = shpool_init(&pool, smem_crowd);
-    uint32_t    lane  = threadIdx.x % 32u;
-    uint32_t    state = (blockIdx.x * 32u + threadIdx.x / 32u) * 2654435761u | 1u;
-
-    for (uint32_t round = 0; round < rounds; round++) {
-        uint32_t  halves = random_next(&state) % 4u;
-        uint32_t  words  = 1u + random_next(&state) % (most / 4u >> halves);
-        uint32_t *run    = NULL;
-        uint32_t  wrong  = 0;
-
-        if (lane == 0) { /* a second or so */
-            run = static_cast<uint32_t *>(shpool_malloc_wait(heap, words * 4u, 500000u));
-            note(c, E_EXHAUSTED, run == NULL);
-        }
-        run = reinterpret_cast<uint32_t *>(
-            __shfl_sync(~0u, reinterpret_cast<unsigned long long>(run), 0));
-        if (run == NULL) {
-            break;
-        }
-        for (uint32_t i = lane; i < words; i += 32u) {
-            run[i] = state + i;
-        }
-        __syncwarp();
-        for (uint32_t i = lane; i < words; i += 32u) {
-            wrong |= run[words - 1u - i] ^ (state + words - 1u - i);
-        }
-        note(c, E_PATTERN, wrong != 0);
-        __syncwarp();
-        if (lane == 0) {
-            note(c, E_REFUSED, shpool_free_at(heap, run, 0) != SHPOOL_FREE_OK);
         }
     }
     at_rest(pool, heap, c);
@@ -91,39 +51,6 @@ static __global__ void scopes(shpool_pool pool, uint32_t seed, counts *c)
             note(c, E_PATTERN, !holds(ptr[d], bytes[d], self + d * 64u));
             note(c, E_REFUSED, shpool_release(heap, mark[d]) != 1u);
         }
-    }
-    at_rest(pool, heap, c);
-    shpool_fini(heap);
-}
-
-/* One request, and every thread has the pointer. */
-static __global__ void together(shpool_pool pool, counts *c)
-{
-    extern __shared__ __align__(16) unsigned char smem_together[];
-    shpool_heap heap = shpool_init(&pool, smem_together);
-    uint32_t    n    = blockDim.x;
-    uint32_t    rank = threadIdx.x;
-
-    for (uint32_t round = 1; round <= 5; round++) {
-        uint32_t *block = static_cast<uint32_t *>(shpool_malloc_block(heap, n * 4u));
-        uint32_t *warp;
-
-        note(c, E_EXHAUSTED, block == NULL);
-        if (block == NULL) {
-            break; /* the same for all */
-        }
-        block[rank] = rank * round;
-        __syncthreads();
-        note(c, E_PATTERN, block[n - 1u - rank] != (n - 1u - rank) * round);
-        warp = static_cast<uint32_t *>(shpool_malloc_warp(heap, 128));
-        note(c, E_EXHAUSTED, warp == NULL);
-        if (warp != NULL) {
-            warp[rank % 32u] = rank + round;
-            __syncwarp(shpool_warp_lanes());
-            note(c, E_PATTERN, warp[0] != rank / 32u * 32u + round);
-        }
-        shpool_free_warp(heap, warp);
-        shpool_free_block(heap, block);
     }
     at_rest(pool, heap, c);
     shpool_fini(heap);
@@ -301,23 +228,6 @@ static void test_waiting(const shpool_allocator *allocator)
     }
 }
 
-/* A pool for each block, an allocation for each warp, and never room for all. */
-static void test_crowd(const shpool_allocator *allocator)
-{
-    const char *options = (allocator->scope == SHPOOL_SCOPE_GROUP) ? ":threads_per_pool=512" : "";
-    shpool_pool pool    = {};
-
-    if ((allocator->scope != SHPOOL_SCOPE_THREAD) && ((allocator->caps & SHPOOL_CAP_MARK) == 0)) {
-        for (uint32_t payload : {96u << 10, 40u << 10}) {
-            if (open(allocator->name, options, 512, payload, &pool)) {
-                run("crowd", pool, crowd, 264, 512, pool.shared_bytes, NULL, pool.largest / 3u,
-                    300u);
-                close(&pool);
-            }
-        }
-    }
-}
-
 static void test_scopes(const shpool_allocator *allocator)
 {
     for (const char *options : {":threads_per_pool=1", ":threads_per_pool=1,check=1"}) {
@@ -326,18 +236,6 @@ static void test_scopes(const shpool_allocator *allocator)
         if (((allocator->caps & SHPOOL_CAP_MARK) != 0) &&
             open(allocator->name, options, 64, 64 * 500, &pool)) {
             run("scopes", pool, scopes, 500, 64, pool.shared_bytes, NULL, 1u);
-            close(&pool);
-        }
-    }
-}
-
-static void test_together(const shpool_allocator *allocator)
-{
-    for (uint32_t threads : {1u, 33u, 70u}) {
-        shpool_pool pool = {};
-
-        if (open(allocator->name, "", threads, threads * 1000u, &pool)) {
-            run("together", pool, together, 300, threads, pool.shared_bytes, NULL);
             close(&pool);
         }
     }
@@ -419,9 +317,7 @@ int main(int argc, char **argv)
         }
         test_spill(allocator);
         test_waiting(allocator);
-        test_crowd(allocator);
         test_scopes(allocator);
-        test_together(allocator);
         std::printf("%s: %s\n", allocator->name, (gpu_failed == before) ? "passed" : "FAILED");
         std::fflush(stdout);
     }

@@ -27,9 +27,8 @@ shpool_cmocka_tests += \
 	tests/lib/test_report \
 	tests/lib/test_spec \
 	tests/lib/test_status
-shpool_tests += tests/lib/fuzz_register tests/lib/fuzz_spec
-tests_lib_fuzz_register_SOURCES = tests/lib/fuzz_register.c $(shpool_fuzz_main)
-tests_lib_fuzz_spec_SOURCES     = tests/lib/fuzz_spec.c $(shpool_fuzz_main)
+shpool_tests += tests/lib/fuzz_spec
+tests_lib_fuzz_spec_SOURCES = tests/lib/fuzz_spec.c $(shpool_fuzz_main)
 tests_lib_test_memory_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing)
 tests_lib_test_relink_LDFLAGS = $(AM_LDFLAGS) $(shpool_failing)
 endif

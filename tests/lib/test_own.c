@@ -117,4 +117,31 @@ UNIT_TEST(test_own_allocator_refuses_what_it_did_not_declare)
     assert_int_equal(shpool_simt_open("own:alignment=64", &want, &pool), SHPOOL_ERR_UNSUPPORTED);
 }
 
+/* No functions, none that count, and some that a program has changed since. */
+UNIT_TEST(test_functions_that_are_missing_are_an_error_of_open)
+{
+    const shpool_config want = { .block_threads = THREADS, .payload_bytes = 4096 };
+    static shpool_allocator bare, plain;
+    static shpool_table table;
+    shpool_pool pool;
+
+    bare = fake_allocator("bare", SHPOOL_SCOPE_BLOCK, 0);
+    plain = shpool_allocator_own;
+    plain.name = "plain";
+    table = *plain.simt[0];
+    plain.simt[0] = &table;
+    plain.simt[1] = NULL;
+    assert_int_equal(shpool_register(&bare), SHPOOL_OK);
+    assert_int_equal(shpool_register(&plain), SHPOOL_OK);
+    assert_int_equal(shpool_simt_open("bare", &want, &pool), SHPOOL_ERR_UNSUPPORTED);
+    assert_detail("\"bare\" has no functions for the CPU executor");
+    assert_int_equal(shpool_simt_open("plain:stats=1", &want, &pool), SHPOOL_ERR_UNSUPPORTED);
+    assert_detail("with stats or check: leave these out");
+    assert_int_equal(shpool_simt_open("plain", &want, &pool), SHPOOL_OK);
+    shpool_simt_close(&pool);
+    table.abi++;
+    assert_int_equal(shpool_simt_open("plain", &want, &pool), SHPOOL_ERR_ABI);
+    assert_detail("rebuild them");
+}
+
 UNIT_GROUP(register_own, NULL)

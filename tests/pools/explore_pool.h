@@ -274,7 +274,8 @@ static void start_scenario(const scenario *s, simt_launch *launch)
 static void explore_kernel(const scenario *s, simt_kernel run)
 {
     simt_launch   launch = { .block = { 1 } };
-    simt_bounds   bounds = { .preemptions = heap_preemptions(s->preemptions) };
+    const uint32_t most   = ((UNIT_STEP > 1u) && (s->preemptions > 2u)) ? 2u : s->preemptions;
+    simt_bounds   bounds = { .preemptions = heap_preemptions(most) };
     simt_hooks    hooks  = { before, after };
     simt_result   result;
     shpool_status status;

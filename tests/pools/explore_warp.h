@@ -164,7 +164,7 @@ static inline uint32_t rounds(const scenario *s)
     return heap_long() ? 5000u : orders ? 200u : 40u;
 #else
     (void)s;
-    return heap_long() ? 100000u : 1500u;
+    return heap_long() ? 100000u : 1500u / UNIT_STEP;
 #endif
 }
 

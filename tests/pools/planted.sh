@@ -7,7 +7,8 @@
 #
 #     planted.sh [WORD...]   only bugs in whose rows one of the words stands: a name, file or test
 #
-#   CC, CXX        compilers [cc, c++]
+#   CC, CXX        compilers [cc, c++]; where there is clang it compiles what is large
+#   JOBS           bugs at a time [2]
 #   top_srcdir     source folder [the one above this script's]
 #   top_builddir   build folder, whose library has all that a bug does not touch [.]
 #
@@ -20,12 +21,12 @@ src=$(cd "${top_srcdir:-$here/../..}" && pwd)
 build=$(cd "${top_builddir:-.}" && pwd)
 library=$build/.libs/libshpool_core.a
 tests_library=$build/.libs/libshpool_tests.a
-jobs=2
+jobs=${JOBS:-2}
 
 # bug | program | build | tests of it | what its output must have | file | sed script
 # Builds: plain, and tsan (ThreadSanitizer; only where the compiler has it).  After the file of a
-# header may stand @ and the allocators that get its bug [bitmap].  Each command of a sed script
-# must change the file.
+# header may stand @ and the allocators that get its bug [bitmap; none: only the test].  Each
+# command of a sed script must change the file.
 bugs() {
     cat <<'BUGS'
 relaxed_release_in_free|pools/test_explore|tsan|test_short_runs_in_one_word|data race|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_give(/,/^}/s/SIMT_RELEASE);/SIMT_RELAXED);/
@@ -65,12 +66,12 @@ warp_frees_relaxed|pools/test_warp_explore|tsan|test_reuse_behind*|data race|all
 claim_believes_any_lane|pools/test_warp_explore|plain|test_first_look*|not so: \|broken\|overlaps\|wrong refusal|allocators/bitmap/bitmap_first.h|s/simt_all(SIMT_ALL_LANES, ok && bid_p->any)/simt_any(SIMT_ALL_LANES, got \&\& (bits.x != 0))/
 pairs_believe_any_lane|pools/test_warp_explore|plain|test_long_runs*|divergence\|not so: \|broken\|overlaps\|wrong refusal\|budget|allocators/bitmap/bitmap_group.h|s/simt_all(SIMT_ALL_LANES, SHPOOL_BITMAP_PAIR . p >= end) != 0;/simt_any(SIMT_ALL_LANES, SHPOOL_BITMAP_PAIR * p >= end) != 0;/
 claim_leaves_its_marks|pools/test_warp_explore|plain|test_first_look*|not so: \|broken\|wrong refusal\|bytes used\|deadlock\|budget|allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_undo(/,/^}/s/if ((bits.x . bits.y) != 0) {/if (0) {/
-row_looks_claimed_by_others|pools/test_warp_rows|plain|test_rows*|not so: \|broken\|wrong refusal\|bytes used\|deadlock\|budget\|overlaps|allocators/bitmap/bitmap_first.h|s/^    bid_p->bits.x = got ? bits.x : 0u;/    bid_p->bits.x = bits.x;/;s/^    bid_p->bits.y = got ? bits.y : 0u;/    bid_p->bits.y = bits.y;/
+row_looks_claimed_by_others|pools/test_warp_explore|plain|test_rows*|not so: \|broken\|wrong refusal\|bytes used\|deadlock\|budget\|overlaps|allocators/bitmap/bitmap_first.h|s/^    bid_p->bits.x = got ? bits.x : 0u;/    bid_p->bits.x = bits.x;/;s/^    bid_p->bits.y = got ? bits.y : 0u;/    bid_p->bits.y = bits.y;/
 row_ends_after_the_pool|pools/test_group_search|plain|test_warps_that*|the model NULL\|: word\|not so: |allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_has_pair(/,/^}/s/return .*;/return 1u;/
-row_is_not_claimed|pools/test_warp_rows|plain|test_a_row_is*|not so: |allocators/bitmap/bitmap_first.h|s/((run << 11) & SHPOOL_BITMAP_CLAIMED)/0u/
-late_only_without_waiting|pools/test_warp_rows|plain|test_rows_of*|invariant 4\|not so: \|broken\|budget|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_malloc_row(/,/^}/s/if ((p & SHPOOL_BITMAP_LATE) != 0) {/if ((p \& (SHPOOL_BITMAP_LATE + SHPOOL_BITMAP_TRY)) == SHPOOL_BITMAP_LATE) {/
-row_touches_the_payload|pools/test_warp_rows|tsan|test_a_row_leaves*|data race|allocators/bitmap/bitmap_first.h|s/2u . (((bid.bits.x != 0) ? q : p) + simt_lane())/2u * (q + simt_lane())/
-claimed_row_touches_the_payload|pools/test_warp_rows|tsan|test_a_row_leaves*|data race|allocators/bitmap/bitmap_first.h|s/{shpool_bitmap_pair_at(view, q + simt_lane())/{shpool_bitmap_word_at(view, 2u * (q + simt_lane()))/
+row_is_not_claimed|pools/test_warp_explore|plain|test_a_row_is*|not so: |allocators/bitmap/bitmap_first.h|s/((run << 11) & SHPOOL_BITMAP_CLAIMED)/0u/
+late_only_without_waiting|pools/test_warp_explore|plain|test_rows_of*|invariant 4\|not so: \|broken\|budget|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_malloc_row(/,/^}/s/if ((p & SHPOOL_BITMAP_LATE) != 0) {/if ((p \& (SHPOOL_BITMAP_LATE + SHPOOL_BITMAP_TRY)) == SHPOOL_BITMAP_LATE) {/
+row_touches_the_payload|pools/test_warp_explore|tsan|test_a_row_leaves*|data race|allocators/bitmap/bitmap_first.h|s/2u . (((bid.bits.x != 0) ? q : p) + simt_lane())/2u * (q + simt_lane())/
+claimed_row_touches_the_payload|pools/test_warp_explore|tsan|test_a_row_leaves*|data race|allocators/bitmap/bitmap_first.h|s/{shpool_bitmap_pair_at(view, q + simt_lane())/{shpool_bitmap_word_at(view, 2u * (q + simt_lane()))/
 row_is_not_aligned|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|s/(((SHPOOL_BITMAP_PAIR . (p + lane)) & wish.below) == 0)/1/
 row_goes_around_the_pool|pools/test_group_search|plain|test_warps_that*|the model NULL\|: word\|not so: |allocators/bitmap/bitmap_first.h|s/(whole, wraps ? 0u : next, p, wish)/(whole, next, p, wish)/
 small_is_not_aligned|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|s/(wish.need <= SHPOOL_BITMAP_PAIR) && (wish.below == 0)) {/(wish.need <= SHPOOL_BITMAP_PAIR)) {/
@@ -79,7 +80,7 @@ row_of_any_alignment_later|pools/test_group_search|plain|test_warps_that*|not so
 row_forgets_the_next_word|pools/test_group_search|plain|test_warps_that*|: word\|not so: |allocators/bitmap/bitmap_first.h|s/((run << 20) & SHPOOL_BITMAP_MORE)/0u/
 small_forgets_the_next_word|pools/test_group_search|plain|test_warps_that*|: word\|not so: |allocators/bitmap/bitmap_first.h|s/(((run & (run >> 1)) << 21) & SHPOOL_BITMAP_MORE)/0u/
 warps_that_met_look_as_before|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_bid_for(/,/^}/s/if (spread &&/if (0 \&\&/
-warps_never_gather|pools/test_warp_rows|plain|test_a_search_in*|gathered|allocators/bitmap/bitmap_group.h|s/^    shpool_bitmap_gather(base);$//
+warps_never_gather|pools/test_warp_explore|plain|test_a_search_in*|gathered|allocators/bitmap/bitmap_group.h|s/^    shpool_bitmap_gather(base);$//
 claimed_stays|pools/test_warp_explore|plain|test_first_look*|invariant 4\|broken\|budget|allocators/bitmap/bitmap_first.h|s/~(bits.x & SHPOOL_BITMAP_CLAIMED), SIMT_RELAXED)/~0u, SIMT_RELAXED)/
 settled_claim_stays|pools/test_warp_explore|plain|test_one_pair_for_one|invariant 4\|budget|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_settle(/,/^}/s/~bit, SIMT_RELAXED/~0u, SIMT_RELAXED/
 first_look_believes_claimed|pools/test_warp_explore|plain|test_a_claim_is_left_alone_at*|not so: |allocators/bitmap/bitmap_first.h|s/^    bid.seen.x &= ~SHPOOL_BITMAP_CLAIMED; .*$//
@@ -109,22 +110,22 @@ waiting_members_may_differ_in_attempts|pools/test_group_misuse|plain|test_*warp*
 zones_without_a_barrier|pools/test_group_misuse|tsan|test_another*|data race|include/shpool/impl/report/instrument.h|s/simt_warp_sync(lanes); .. the zones: another lane may free it at once ..//
 too_large_uses_its_attempts|pools/test_conformance|plain|test_every_call*|budget|include/shpool/wait.h|s/((bytes > most) /((bytes > 1u << 30) /
 native_never_waits|pools/test_conformance|plain|test_every_call*|not so: |include/shpool/wait.h|s/(heap.view.bytes != 0) ? shpool_heap_unspilled(heap) : heap;/shpool_heap_unspilled(heap);/
-ticket_is_never_ended|pools/test_wait_turns|plain|test_who_gives*|not so: |include/shpool/impl/waiters.h|s/(void)simt_atomic_add(turn->waiters + 4u.*/;/
-who_is_stuck_stays_so|pools/test_wait_turns|plain|test_who_gives*|not so: |include/shpool/impl/waiters.h|s/(void)simt_atomic_cas(turn->waiters + 8u, turn->ticket + 1u, 0u.*/;/
-nobody_insists|pools/test_wait_turns|plain|test_who_waits*|not in order|include/shpool/impl/waiters.h|s/(void)simt_atomic_cas(turn->waiters + 8u, 0u.*/;/
+ticket_is_never_ended|pools/test_wait_turns|plain|test_who_gives*|not so: |include/shpool/impl/waiters.h@none|s/(void)simt_atomic_add(turn->waiters + 4u.*/;/
+who_is_stuck_stays_so|pools/test_wait_turns|plain|test_who_gives*|not so: |include/shpool/impl/waiters.h@none|s/(void)simt_atomic_cas(turn->waiters + 8u, turn->ticket + 1u, 0u.*/;/
+nobody_insists|pools/test_wait_turns|plain|test_who_waits*|not in order|include/shpool/impl/waiters.h@none|s/(void)simt_atomic_cas(turn->waiters + 8u, 0u.*/;/
 newcomers_pass|pools/test_wait_turns|plain|test_a_large*|overtaken|include/shpool/wait.h|s/(attempts <= 1u) .. !shpool_turn_is_taken(heap.view);/1;/
 newcomers_search_on|pools/test_wait_turns|plain|test_a_new*|not so: |allocators/bitmap/bitmap_group.h|s/return ((state . SHPOOL_BITMAP_TRY) != 0) \&\&/return 0 \&\&/
-sleeps_stay_short|pools/test_wait_turns|plain|test_sleeps*|not so: |include/shpool/impl/waiters.h|s/(turn->pause < doubled) ? turn->pause : SHPOOL_PAUSE_STEP/(turn->pause < doubled) ? turn->pause : 0u/
-patience_never_ends|pools/test_wait_turns|plain|test_patience*|budget|include/shpool/impl/waiters.h|s/(turn->slept > SHPOOL_TURN_PATIENCE)/0/
-who_waits_asks_at_once|pools/test_wait_turns|plain|test_who_waits*|not in order|include/shpool/impl/waiters.h|s/return ((int32_t)before > 0) ? before : 0u;/return 0u;/
+sleeps_stay_short|pools/test_wait_turns|plain|test_sleeps*|not so: |include/shpool/impl/waiters.h@none|s/(turn->pause < doubled) ? turn->pause : SHPOOL_PAUSE_STEP/(turn->pause < doubled) ? turn->pause : 0u/
+patience_never_ends|pools/test_wait_turns|plain|test_patience*|budget|include/shpool/impl/waiters.h@none|s/(turn->slept > SHPOOL_TURN_PATIENCE)/0/
+who_waits_asks_at_once|pools/test_wait_turns|plain|test_who_waits*|not in order|include/shpool/impl/waiters.h@none|s/return ((int32_t)before > 0) ? before : 0u;/return 0u;/
 walk_believes_where_warps_begin|pools/test_damage|plain|test_where*|fault: \|not so: |allocators/bitmap/bitmap_walk.h|s/shpool_bitmap_last_start(view)) ? 6u : 0u/~0u) ? 6u : 0u/
 walk_believes_the_last_word|pools/test_damage|plain|test_the_bit*|not so: |allocators/bitmap/bitmap_walk.h|s/(SHPOOL_BITMAP_SPAN . (w + 1u) >= view.word.0.)/0/
 resize_forgets_the_end|pools/test_explore|plain|test_resize_to*|not so: \|broken\|is not live|allocators/bitmap/bitmap.h|/^SIMT_FN.*shpool_bitmap_end(/,/^}/s/if (end != SHPOOL_BITMAP_SPAN .*) {/if (1) {/
-turn_comes_one_ticket_late|pools/test_wait_schedules|plain|test_two*|deadlock|include/shpool/impl/waiters.h|s/before = turn->ticket - simt_atomic_load/before = turn->ticket + 1u - simt_atomic_load/
-turn_is_handed_on_in_order_only|pools/test_wait_schedules|plain|test_three*|deadlock\|not so: nobody|include/shpool/impl/waiters.h|s/^        (void)simt_atomic_add(turn->waiters + 4u, 1u, SIMT_RELAXED);/        if (turn->ticket == simt_atomic_load(turn->waiters + 4u, SIMT_RELAXED)) (void)simt_atomic_add(turn->waiters + 4u, 1u, SIMT_RELAXED);/
-groups_keep_their_turn|pools/test_wait_schedules|plain|test_groups*|deadlock\|not so: nobody|include/shpool/impl/waiters.h|/^SIMT_FN void shpool_turn_end(/,/^}/s/if (shpool_turn_leads(turn)) {/if (shpool_turn_leads(turn) \&\& (turn->lanes == 0)) {/
+turn_comes_one_ticket_late|pools/test_wait_schedules|plain|test_two*|deadlock|include/shpool/impl/waiters.h@none|s/before = turn->ticket - simt_atomic_load/before = turn->ticket + 1u - simt_atomic_load/
+turn_is_handed_on_in_order_only|pools/test_wait_schedules|plain|test_three*|deadlock\|not so: nobody|include/shpool/impl/waiters.h@none|s/^        (void)simt_atomic_add(turn->waiters + 4u, 1u, SIMT_RELAXED);/        if (turn->ticket == simt_atomic_load(turn->waiters + 4u, SIMT_RELAXED)) (void)simt_atomic_add(turn->waiters + 4u, 1u, SIMT_RELAXED);/
+groups_keep_their_turn|pools/test_wait_schedules|plain|test_groups*|deadlock\|not so: nobody|include/shpool/impl/waiters.h@none|/^SIMT_FN void shpool_turn_end(/,/^}/s/if (shpool_turn_leads(turn)) {/if (shpool_turn_leads(turn) \&\& (turn->lanes == 0)) {/
 who_gives_up_keeps_the_turn|pools/test_wait_schedules|plain|test_one_gives*|deadlock\|not so: nobody|include/shpool/wait.h|s/^    shpool_turn_end(&turn);/    if (ptr != NULL) { shpool_turn_end(\&turn); }/
-turn_and_patience_never_end|pools/test_wait_schedules|plain|test_a_crowd*|budget|include/shpool/impl/waiters.h|s/(turn->slept > SHPOOL_TURN_PATIENCE)/0/;/^SIMT_FN void shpool_turn_end(/,/^}/s/if (shpool_turn_leads(turn)) {/if (shpool_turn_leads(turn) \&\& (turn->lanes == 0)) {/
+turn_and_patience_never_end|pools/test_wait_schedules|plain|test_a_crowd*|budget|include/shpool/impl/waiters.h@none|s/(turn->slept > SHPOOL_TURN_PATIENCE)/0/;/^SIMT_FN void shpool_turn_end(/,/^}/s/if (shpool_turn_leads(turn)) {/if (shpool_turn_leads(turn) \&\& (turn->lanes == 0)) {/
 clears_what_is_claimed|pools/test_group_misuse|plain|test_another*|invariant\|not so|allocators/bitmap/bitmap_row.h|/^SHPOOL_.*shpool_bitmap_clear_rest(/,/^}/s/keep.1. = shpool_bitmap_not(.*/keep[1].x = keep[1].y = 0;/
 leaves_the_bit_for_more|pools/test_group_search|plain|test_random*|: word|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_tail(/,/^}/s/bits.x .= SHPOOL_BITMAP_MORE;/;/
 row_leaves_its_marks|pools/test_row|plain|test_*|!=|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_retreat(/,/^}/s/simt_atomic_and_pairs(&amid.*/;/
@@ -363,14 +364,20 @@ cflags_of() {
     [ "$1" = tsan ] && echo "-O0 -fsanitize=thread" || echo "-O0"
 }
 
+# What includes an allocator is large: clang takes half of gcc's time for it, and more for the rest.
+compiler_for() { # BUILD DEPENDENCIES
+    compiler=$CC
+    [ "$1" != plain ] || ! grep -q allocators/ "$2" || compiler=$quick
+}
+
 compile() { # FLAGS... : the folders of $tree come first
     # the children that bugs in test_fork make wait end after FORK_SECONDS
-    $CC -std=gnu11 -w -DHAVE_CONFIG_H -DFORK_SECONDS=6u -I"$build" -I"$tree/include" \
+    ${compiler:-$CC} -std=gnu11 -w -DHAVE_CONFIG_H -DFORK_SECONDS=6u -I"$build" -I"$tree/include" \
         -I"$tree" -I"$src/include" -I"$src" -I"$build/include" $cmocka_cflags "$@"
 }
 
 compile_cxx() { # the same for C++, where templates make optimising slow
-    $CXX -std=c++17 -O0 -w -I"$tree/include" -I"$tree/include/shpool/compat" \
+    $quick_cxx -std=c++17 -O0 -w -I"$tree/include" -I"$tree/include/shpool/compat" \
         -I"$src/include" -I"$src" -I"$build/include" \
         $cmocka_cflags "$@"
 }
@@ -399,19 +406,37 @@ includes() { # DEPENDENCIES FILE
     grep -q "/${2##*/}\$\|/${2##*/} " "$1"
 }
 
+source_of() { # PROGRAM: its file, and the allocator if others have the same file
+    case $1 in
+    *_planes) echo "-DSHPOOL_INLINE=planes $src/tests/${1%_planes}.c" ;;
+    *) echo "$src/tests/$1.c" ;;
+    esac
+}
+
 test_of() { # PROGRAM BUILD: its object without a bug
     echo "$work/$2_$(echo "$1" | tr / _)"
 }
 
-# The test without a bug, once for each build.  Nothing here is optimised: most of the time goes
+# What the test includes, once for each build.  Nothing here is optimised: most of the time goes
 # into compiling.
 program() { # PROGRAM BUILD
     tree=$src
-    [ ! -f "$src/tests/$1.cc" ] || return 0
+    [ -f "$src/tests/$1.cc" ] || compile -MM $(source_of "$1") >"$(test_of "$1" "$2").d"
+}
+
+# The test with the bug, or without it if it does not include that file.
+build_test() { # PROGRAM BUILD FILE
     test=$(test_of "$1" "$2")
-    compile $(cflags_of "$2") -MMD -c "$src/tests/$1.c" -o "$test.o" || return 1
-    ! nm "$test.o" | grep -q ' U fault_sweep' ||
-        nm "$tests_library" | sed -n 's/.* T __wrap_\(.*\)/-Wl,--wrap=\1/p' >"$test.wraps"
+    compiler_for "$2" "$test.d"
+    if includes "$test.d" "$3"; then
+        compile $(cflags_of "$2") -c $(source_of "$1") -o "$tree/test.o"
+        return
+    fi
+    if [ ! -f "$test.o" ]; then
+        compile $(cflags_of "$2") -c $(source_of "$1") -o "$tree/plain" &&
+            mv "$tree/plain" "$test.o" || return 1
+    fi
+    cp "$test.o" "$tree/test.o"
 }
 
 # What has the bug is compiled again, and the linker takes it before it looks for the one of the
@@ -419,38 +444,38 @@ program() { # PROGRAM BUILD
 # the tests of clusters also into the other one; and only into the test if its kernels inline the
 # allocator.  A bug of a header goes into the allocators that its row names.
 build_bug() { # PROGRAM BUILD FILE ALLOCATORS
-    case $1:$3 in
-    pools/test_cluster*:*) allocators="bitmap cluster_bitmap" ;;
-    *:allocators/*)
-        allocators=$(echo "$3" | cut -d/ -f2)
-        ! nm "$(test_of "$1" "$2").o" | grep -q " t shpool_${allocators}_malloc\$" || allocators=
-        ;;
-    *:include/*) allocators=$4 ;;
-    *) allocators= ;;
-    esac
     if [ -f "$src/tests/$1.cc" ]; then
         compile_cxx "$src/tests/$1.cc" "$tests_library" "$library" -o "$tree/test" \
             $cmocka_libs -lpthread -ldl -lm
         return
     fi
+    build_test "$1" "$2" "$3" || return 1
+    case $1:$3 in
+    pools/test_cluster*:*) allocators="bitmap cluster_bitmap" ;;
+    *:allocators/*)
+        allocators=$(echo "$3" | cut -d/ -f2)
+        ! nm "$tree/test.o" | grep -q " t shpool_${allocators}_malloc\$" || allocators=
+        ;;
+    *:include/*) allocators=$4 ;;
+    *) allocators= ;;
+    esac
     for module in $allocators; do
-        if includes "$work/$module.d" "$3"; then
+        if [ "$module" != none ] && includes "$work/$module.d" "$3"; then
             from=$tree/allocators
             [ -d "$from" ] || from=$src/allocators
+            compiler_for "$2" "$work/$module.d"
             compile $(cflags_of "$2") -c "$from/$module/$module.c" -o "$tree/$module.o" || return 1
         fi
     done
+    compiler=$CC
     case $3 in
     *.c) compile $(cflags_of "$2") -c "$tree/$3" -o "$tree/lib.o" || return 1 ;;
     esac
-    test=$(test_of "$1" "$2")
-    if includes "$test.d" "$3"; then
-        compile $(cflags_of "$2") -c "$src/tests/$1.c" -o "$tree/test.o" || return 1
-    else
-        cp "$test.o" "$tree/test.o"
-    fi
-    # shellcheck disable=SC2046 # words
-    $CC $(cflags_of "$2") -rdynamic -Wl,-S $(cat "$test.wraps" 2>/dev/null) "$tree"/*.o \
+    wraps=
+    ! nm "$tree/test.o" | grep -q ' U fault_sweep' ||
+        wraps=$(nm "$tests_library" | sed -n 's/.* T __wrap_\(.*\)/-Wl,--wrap=\1/p')
+    # shellcheck disable=SC2046,SC2086 # words
+    $CC $(cflags_of "$2") -rdynamic -Wl,-S $wraps "$tree"/*.o \
         $([ "$2" = plain ] || echo "$work/tsan.a") $(ls "$work/ptx.a" 2>/dev/null) \
         "$tests_library" "$library" -o "$tree/test" \
         $cmocka_libs -lpthread -ldl -lm
@@ -490,8 +515,14 @@ one() { # BUG
     return 1
 }
 
-cmocka_cflags=$(pkg-config --cflags cmocka 2>/dev/null)
-cmocka_libs=$(pkg-config --libs cmocka 2>/dev/null) || cmocka_libs=-lcmocka
+if [ -z "${quick:-}" ]; then # once, and not for each bug
+    quick=$CC quick_cxx=$CXX
+    ! clang --version >/dev/null 2>&1 || quick=clang
+    ! clang++ --version >/dev/null 2>&1 || quick_cxx=clang++
+    cmocka_cflags=$(pkg-config --cflags cmocka 2>/dev/null)
+    cmocka_libs=$(pkg-config --libs cmocka 2>/dev/null) || cmocka_libs=-lcmocka
+    export quick quick_cxx cmocka_cflags cmocka_libs
+fi
 TSAN_OPTIONS="halt_on_error=1 exitcode=66"
 export TSAN_OPTIONS
 unset LIBSHPOOL_TEST_LONG SHPOOL_ALLOCATOR SHPOOL_CACHE_BYTES SHPOOL_CACHE_DIR SHPOOL_LOG_LEVEL \

@@ -48,9 +48,12 @@ shpool_cmocka_tests += \
 	tests/pools/test_wait \
 	tests/pools/test_wait_schedules \
 	tests/pools/test_wait_turns \
-	tests/pools/test_warp_explore \
-	tests/pools/test_warp_rows
+	tests/pools/test_warp_explore
 tests_pools_test_cxx_SOURCES = tests/pools/test_cxx.cc
+tests_pools_test_explore_planes_SOURCES = tests/pools/test_explore.c
+tests_pools_test_explore_planes_CPPFLAGS = $(AM_CPPFLAGS) -DSHPOOL_INLINE=planes
+tests_pools_test_group_explore_planes_SOURCES = tests/pools/test_group_explore.c
+tests_pools_test_group_explore_planes_CPPFLAGS = $(AM_CPPFLAGS) -DSHPOOL_INLINE=planes
 shpool_tests += tests/pools/fuzz_heap
 tests_pools_fuzz_heap_SOURCES = tests/pools/fuzz_heap.c $(shpool_fuzz_main)
 endif

@@ -33,8 +33,9 @@ static void run_scripts(const char *options, const uint32_t of[3], uint32_t seed
         const scene s = { .body = script, .takes = (options[0] == '\0') ? serves : has_pool,
                           .options = { options }, .threads = { threads },
                           .alignments = { 64u >> k }, .each = 200, .per_thread = 20u << k,
-                          .each_alone = (threads > 256) ? 60u : 700u, .seeds = seeds,
-                          .engine = engine, .tune = tune_script, .counts = 1,
+                          .each_alone = (threads > 256) ? 60u : 700u,
+                          .seeds = (seeds + UNIT_STEP - 1u) / UNIT_STEP, .engine = engine,
+                          .tune = tune_script, .counts = 1,
                           .report = "live 0, corrupt 0, bad_frees 0" };
 
         run_scene(&s);
@@ -238,6 +239,7 @@ static void expect_call(const char *options)
     shpool_status  status;
 
     t.launch.dynamic_bytes = asked.mbars + 8u * CALL_THREADS;
+    t.launch.max_switches  = 2000000;
     status = simt_run(&t.launch, call_kernel, &t, &t.result);
     if ((status != SHPOOL_OK) || (t.model.faults != 0)) {
         fail_msg("%s%s, %s and %s: %s %s", TRIAL_NAME(&t), options, row->name, form,
@@ -272,7 +274,7 @@ UNIT_TEST(test_every_call_of_every_allocator)
         const shpool_allocator *allocator = shpool_allocator_get(i);
         const uint32_t share = CALL_THREADS / trial_pools(allocator, CALL_THREADS);
 
-        for (uint32_t k = 0; k < pairs * 7u; k++) {
+        for (uint32_t k = 0; k < pairs * 7u; k += UNIT_STEP) {
             const char *option = options[k / pairs];
             uint32_t    call   = k % pairs / FREE_COUNT;
             uint32_t    form   = k % FREE_COUNT;

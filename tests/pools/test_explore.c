@@ -9,7 +9,7 @@
  *     counts as taken from the START of the malloc that returned it to the END of its free
  *   - the scenario's own condition holds (one winner of a double free, ...)
  * The program prints how many schedules each scenario has. */
-#ifndef SHPOOL_INLINE /* test_explore_planes.c */
+#ifndef SHPOOL_INLINE /* pools.mk: planes */
 #define SHPOOL_INLINE bitmap
 #endif
 #define GRANULES      352u

@@ -3,7 +3,7 @@
  * preemptions, as in test_explore.c, and two groups against each other under many random ones.
  * What can go wrong is what the group adds: who uses the memory when, and who is told what.  Whole
  * warps, which serve a request by all lanes, are in test_warp_explore.c. */
-#ifndef SHPOOL_INLINE /* test_group_explore_planes.c */
+#ifndef SHPOOL_INLINE /* pools.mk: planes */
 #define SHPOOL_INLINE bitmap
 #endif
 #include "explore_pool.h"

@@ -484,7 +484,7 @@ static void run(simt_kernel kernel, uint32_t granules, uint32_t alignment, uint3
 {
     shpool_config want   = { .block_threads = 64, .payload_bytes = 16u * granules,
                              .alignment = alignment };
-    simt_launch   launch = { .block = { 64 } };
+    simt_launch   launch = { .block = { 64 }, .max_switches = 40000000 };
     simt_result   result;
 
     heap_model_reset(&model);

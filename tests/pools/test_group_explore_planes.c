@@ -1,4 +1,0 @@
-/* SPDX-License-Identifier: BSD-3-Clause */
-/* planes, likewise. */
-#define SHPOOL_INLINE planes
-#include "test_group_explore.c"
