@@ -17,7 +17,7 @@ if HAVE_CMOCKA
 check_LTLIBRARIES += libshpool_tests.la
 endif
 libshpool_tests_la_SOURCES = tests/faults.c tests/main.c tests/wrapped.c
-LDADD = libshpool_tests.la libshpool_core.la $(CMOCKA_LIBS) $(LIBM)
+LDADD = tools/libtools.a libshpool_tests.la libshpool_core.la $(CMOCKA_LIBS) $(LIBM)
 
 # Fuzz targets, tests/ROOM/fuzz_x.c: here each only runs its corpus, tests/corpus/x, once;
 # tests/build/fuzz.sh fuzzes.

@@ -66,6 +66,21 @@ void tool_json_close(tool_json *json)
     }
 }
 
+tool_json tool_json_begin(FILE *to)
+{
+    tool_json json = { .to = to };
+
+    tool_json_open(&json, NULL, '{');
+    return json;
+}
+
+void tool_json_end(tool_json *json, unsigned depth)
+{
+    while (json->depth > depth) {
+        tool_json_close(json);
+    }
+}
+
 void tool_json_text(tool_json *json, const char *name, const char *text)
 {
     begin(json, name);
@@ -95,4 +110,36 @@ void tool_json_real(tool_json *json, const char *name, double value, int digits)
     begin(json, name);
     (void)snprintf(text, sizeof(text), "%.*g", digits, value);
     fprintf(json->to, "%s%s", text, (strpbrk(text, ".e") == NULL) ? ".0" : "");
+}
+
+/* ---- SARIF ---- */
+
+#define RUN 3u /* objects and arrays that are open in a run */
+
+tool_json tool_sarif_begin(FILE *to, const char *tool)
+{
+    tool_json json = tool_json_begin(to);
+
+    tool_json_text(&json, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
+    tool_json_text(&json, "version", "2.1.0");
+    tool_json_open(&json, "runs", '[');
+    tool_json_open(&json, NULL, '{');
+    tool_json_open(&json, "tool", '{');
+    tool_json_open(&json, "driver", '{');
+    tool_json_text(&json, "name", tool);
+    tool_json_text(&json, "version", PACKAGE_VERSION);
+    return json;
+}
+
+void tool_sarif_results(tool_json *json)
+{
+    tool_json_end(json, RUN);
+    tool_json_open(json, "results", '[');
+}
+
+void tool_sarif_message(tool_json *json, const char *name, const char *text)
+{
+    tool_json_open(json, name, '{');
+    tool_json_text(json, "text", text);
+    tool_json_close(json);
 }

@@ -19,6 +19,11 @@ typedef struct tool_json {
 
 /* The name of a member; NULL: an element of an array, or the document itself. */
 
+/** A document that is an object, which is open. */
+tool_json tool_json_begin(FILE *to);
+/** Close what is open, except that many; 0: the document ends. */
+void tool_json_end(tool_json *json, unsigned depth);
+
 /** begin: '[' or '{'. */
 void tool_json_open(tool_json *json, const char *name, char begin);
 /** Close the innermost one; the last one ends the document's last line. */
@@ -30,5 +35,14 @@ void tool_json_integer(tool_json *json, const char *name, long long value);
 void tool_json_boolean(tool_json *json, const char *name, int value);
 /** digits: significant ones. */
 void tool_json_real(tool_json *json, const char *name, double value, int digits);
+
+/* ---- SARIF 2.1.0, which editors and CI services show in the source ---- */
+
+/** A document with one run, of a tool; the object of the tool is open. */
+tool_json tool_sarif_begin(FILE *to, const char *tool);
+/** The tool is told; its results follow, as elements of an array. */
+void tool_sarif_results(tool_json *json);
+/** {"text": ...} */
+void tool_sarif_message(tool_json *json, const char *name, const char *text);
 
 #endif /* SHPOOL_TOOLS_JSON_H */

@@ -220,6 +220,17 @@ static const tool_row *find(const tool_row *const row[], int c)
     return *row;
 }
 
+/* Nonzero: there are too few words, or too many. */
+static int miscounts(const tool_parser *parser, int count)
+{
+    if ((parser->exactly == NULL) || (count == parser->words)) {
+        return 0;
+    }
+    tool_say("%s:%s: exactly %s needed, got %d\n", parser->says,
+             parser->command + strlen(parser->says), parser->exactly, count);
+    return 1;
+}
+
 int tool_parse(const tool_parser *parser, int argc, char **argv, void *options)
 {
     const tool_row *row[MOST_ROWS + 1];
@@ -250,7 +261,8 @@ int tool_parse(const tool_parser *parser, int argc, char **argv, void *options)
             break;
         }
     }
-    if (bad || parser->check(argc, argv, options)) {
+    if (bad || miscounts(parser, argc - optind) ||
+        ((parser->check != NULL) && parser->check(argc, argv, options))) {
         tool_say("try %s --help\n", parser->command);
         return 3;
     }

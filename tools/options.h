@@ -55,8 +55,11 @@ typedef struct tool_parser {
     const char     *says;    /* begins messages about values */
     const tool_row *rows;    /* besides --help and --version, which all have */
     void (*usage)(FILE *to);
-    /** The words from argv[optind] on, and what does not go together; nonzero: as above. */
+    /** The words from argv[optind] on, and what does not go together; nonzero: as above.  NULL: all
+     *  goes. */
     int (*check)(int argc, char **argv, void *options);
+    int         words;   /* exactly that many, */
+    const char *exactly; /* "one trace file is", which the message says; NULL: check() counts */
 } tool_parser;
 
 /** 0: go on; else exit status + 1: --help or --version is printed, or stderr says what is bad. */

@@ -24,13 +24,13 @@ case $fuzz_seconds in
     ;;
 esac
 tools="tools/input.c tools/json.c tools/message.c tools/options.c tools/output.c"
-# What a target is linked with beside the library; the fragments of tests/ have the same lists.
+# What a target fuzzes beside the library; it is linked with the rest of the tools, too.
 sources_of() { # NAME
     case $1 in
     lint) echo tools/coalesce/json.c tools/json.c ;;
     log) echo tools/bench/column.c tools/bench/memory/common.c tools/bench/memory/replay.c \
         tools/bench/places.c "$tools" ;;
-    options) echo tests/tools/fuzz_options_stubs.c tools/bench/block/options.c \
+    options) echo tools/bench/block/options.c \
         tools/bench/compare.c tools/bench/list.c tools/bench/loadstore/loadstore.c \
         tools/bench/memory/memory.c tools/bench/names.c \
         tools/bench/plot.c tools/bench/trace/map.c tools/bench/trace/replay.c \
@@ -123,7 +123,7 @@ fuzz() { # NAME
     # shellcheck disable=SC2086
     $FUZZ_CC -fsanitize=fuzzer $sanitize $(wraps_of "$1") \
         $(find "$tmp/target" -name "$1.o" -o -name "$1_*.o") "$tmp"/*.o \
-        -o "$tmp/fuzz_$1" -lpthread -ldl -lm || return 1
+        "$build/tools/libtools.a" -o "$tmp/fuzz_$1" -lpthread -ldl -lm || return 1
     cp -R "$src/tests/corpus/$1" "$tmp/corpus_$1" && chmod -R u+w "$tmp/corpus_$1" || return 1
     if [ "$1" = ptx ]; then # a kernel in each, after the file's head
         awk -v to="$tmp/corpus_ptx/hand" '/^\.visible \.entry/ { file = to (++n); $0 = head $0 }

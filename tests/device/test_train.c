@@ -73,7 +73,7 @@ static void give(void *user, void *ptr)
 /* Reserved by requested bytes, at the peaks of each, per thousand.  steps: 0: the load's. */
 static unsigned permille(const char *spec, unsigned load, unsigned steps, int behind)
 {
-    const train_memory memory = { .take = take, .give = give };
+    const loads_memory memory = { .take = take, .give = give };
     unsigned result;
     void *small;
 
@@ -84,7 +84,7 @@ static unsigned permille(const char *spec, unsigned load, unsigned steps, int be
     small = get(allocator, 256, NULL);
     asked.small = behind ? small : NULL;
     fake_lag(behind ? BEHIND : 0);
-    assert_int_equal(0, loads[load].run(&memory, (steps > 0) ? steps : loads[load].steps));
+    assert_int_equal(0, loads_run(&loads[load], &memory, (steps > 0) ? steps : loads[load].steps));
     put(allocator, small, NULL);
     assert_int_equal(0, live_bytes(allocator));
     result = (unsigned)(1000 * stats_of(allocator).driver_bytes_peak / asked.peak);

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /* What shpool-bench advise is compared with: doc/PLANNING.md, "Advise".  Not run by make check.
  *
- *   advise search KERNEL        its time with each allocator, threads_per_pool and number of blocks
- *                               on a multiprocessor (SM), in pools that fill the SM's memory
- *   advise record KERNEL FILE   record it with bitmap and a payload of 48 KiB
- *   advise costs                cycles of a malloc and its free, with 1 to 32 calls at a time
+ *   advise KERNEL <SPECS   KERNEL's time with each pool: SPEC, blocks on a multiprocessor (SM), ms,
+ *                          failed requests.  bitmap:payload_bytes=48K,trace=FILE records it.
  *
  * Kernels:
- *   scratch   each thread allocates an array of 20 to 255 bytes, gathers and sorts, frees it
- *   tables    each warp waits for a table of 256 bytes to 12 KiB, counts into it, frees it; warps
- *             take items until there are none left
- *   mail      each thread allocates a message, which another warp reads and frees
+ *   segments   each block allocates a segment of 512 bytes to 16 KiB, sorts it, frees it
+ *   frontier   each warp makes a list of a vertex's neighbours, which grows to up to 4 KiB
+ *   join       each lane adds four rows of 16 to 76 bytes to its warp's hash table; the lanes look
+ *              rows up, and free those of all lanes
+ *   tokens     each lane keeps its latest four texts of 16 to 124 bytes, and compares neighbours
  *
  * Exit: 0; 1: CUDA failed; 77: no GPU. */
 #include <shpool/shpool.cuh>
+
+#include "tools/bench/gpu.cuh"
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <vector>
 
 namespace
 {
 
-constexpr unsigned DATA     = 1u << 22; /* words that the kernels gather from */
-constexpr unsigned PATIENCE = 4096;
-constexpr unsigned MANY     = 64; /* failures, after which a kernel gives up */
+constexpr unsigned DATA = 1u << 22; /* words that the kernels gather from */
+constexpr unsigned MANY = 64;       /* failures, after which a kernel gives up */
 
 struct work {
     const unsigned *data;
@@ -43,416 +44,293 @@ __device__ __host__ unsigned hash(unsigned v)
     return v * 0x297a2d39u ^ (v >> 15);
 }
 
-__device__ bool gives_up(const work &w)
+__device__ unsigned gather(const work &w, unsigned i)
 {
-    return *(volatile unsigned *)w.failed > MANY;
+    return w.data[hash(i) % DATA];
 }
 
-/* ---- the kernels ---- */
+/* The memory as words; a request that failed is counted. */
+__device__ unsigned *words_of(const work &w, void *memory, bool counts = true)
+{
+    if (memory == nullptr && counts) {
+        atomicAdd(w.failed, 1);
+    }
+    return static_cast<unsigned *>(memory);
+}
 
-__device__ unsigned sort_some(const work &w, unsigned *a, unsigned words, unsigned item)
+/* The next item of a warp. */
+__device__ bool take(const work &w, unsigned *item)
+{
+    *item = __shfl_sync(~0u, (threadIdx.x % 32 == 0) ? atomicAdd(w.next, 1) : 0, 0);
+    return *item < w.items && !__any_sync(~0u, *(volatile unsigned *)w.failed > MANY);
+}
+
+/* ---- the kernels: what a block does ---- */
+
+/* Bitonic sort of any number of words: the first step of each merge is mirrored. */
+__device__ void sort_block(unsigned *a, unsigned words)
+{
+    for (unsigned run = 2; run < 2 * words; run *= 2) {
+        for (unsigned span = run; span > 1; span /= 2) {
+            for (unsigned i = threadIdx.x; i < words; i += blockDim.x) {
+                const unsigned j = (span == run) ? i ^ (run - 1) : i ^ (span / 2);
+
+                if (i < j && j < words && a[i] > a[j]) {
+                    const unsigned v = a[i];
+
+                    a[i] = a[j];
+                    a[j] = v;
+                }
+            }
+            __syncthreads();
+        }
+    }
+}
+
+__device__ unsigned segments(shpool_heap heap, const work &w)
 {
     unsigned sum = 0;
 
-    for (unsigned i = 0; i < words; i++) {
-        a[i] = w.data[hash(item * 67u + i) % DATA];
-    }
-    for (unsigned i = 1; i < words && i < 12; i++) {
-        const unsigned v = a[i];
-        unsigned       j = i;
+    for (unsigned item = blockIdx.x; item < w.items; item += gridDim.x) {
+        const unsigned most  = 128u << hash(item) % 5;
+        unsigned       words = most + hash(item + 1) % most;
+        unsigned      *a     = words_of(w, shpool_malloc_block(heap, 4 * words), threadIdx.x == 0);
 
-        for (; j > 0 && a[j - 1] > v; j--) {
-            a[j] = a[j - 1];
+        words = (a != nullptr) ? words : 0;
+        for (unsigned i = threadIdx.x; i < words; i += blockDim.x) {
+            a[i] = w.data[(item * 4096u + i) % DATA];
         }
-        a[j] = v;
-    }
-    for (unsigned i = 0; i < words; i += 3) {
-        sum += a[i];
+        __syncthreads();
+        sort_block(a, words);
+        for (unsigned i = threadIdx.x + 1; i < words; i += blockDim.x) {
+            sum += a[i] - a[i - 1] > 1000;
+        }
+        shpool_free_block(heap, a);
     }
     return sum;
 }
 
-__global__ void __launch_bounds__(256) scratch(shpool_pool pool, work w)
+__device__ unsigned frontier(shpool_heap heap, const work &w)
 {
-    extern __shared__ __align__(16) unsigned char smem[];
-    shpool_heap heap = shpool_init(&pool, smem);
-    unsigned    sum  = 0;
-
-    for (unsigned k = 0; k < 8 && !gives_up(w); k++) {
-        const unsigned item  = (blockIdx.x * 8 + k) * blockDim.x + threadIdx.x;
-        const unsigned bytes = 20 + hash(item) % 236;
-        unsigned      *a     = static_cast<unsigned *>(shpool_malloc(heap, bytes));
-
-        if (a == nullptr) {
-            atomicAdd(w.failed, 1);
-            continue;
-        }
-        sum += sort_some(w, a, bytes / 4, item);
-        shpool_free(heap, a);
-    }
-    atomicAdd(w.sum, sum);
-    shpool_fini(heap);
-}
-
-__global__ void __launch_bounds__(128) tables(shpool_pool pool, work w)
-{
-    extern __shared__ __align__(16) unsigned char smem[];
-    shpool_heap    heap = shpool_init(&pool, smem);
     const unsigned lane = threadIdx.x % 32;
     unsigned       sum  = 0;
+    unsigned       item;
 
-    while (!gives_up(w)) {
-        const unsigned item = __shfl_sync(~0u, (lane == 0) ? atomicAdd(w.next, 1) : 0, 0);
+    while (take(w, &item)) {
+        const unsigned h      = hash(item);
+        const unsigned degree = (32u << __popc(h & 31)) + (h >> 8) % 32;
+        unsigned       room   = 32;
+        unsigned       count  = 0;
+        unsigned      *list   = words_of(w, shpool_malloc_warp(heap, 4 * room), lane == 0);
 
-        if (item >= w.items) {
-            break;
-        }
-        const unsigned step  = hash(item) % 6;
-        const unsigned bytes = (256u << step) + hash(item + 1) % (128u << step) / 16 * 16;
-        unsigned *const table =
-            static_cast<unsigned *>(shpool_malloc_wait_warp(heap, bytes, PATIENCE));
+        for (unsigned i = lane; list != nullptr && i - lane < degree; i += 32) {
+            const unsigned to   = gather(w, h + i);
+            const unsigned mask = __ballot_sync(~0u, i < degree && (to & 3) != 0);
 
-        if (table == nullptr) {
-            if (lane == 0) {
-                atomicAdd(w.failed, 1);
+            if (count + __popc(mask) > room) {
+                unsigned *more = words_of(w, shpool_realloc_warp(heap, list, 8 * room), lane == 0);
+
+                if (more == nullptr) {
+                    break;
+                }
+                list = more;
+                room *= 2;
             }
-            continue;
-        }
-        for (unsigned i = lane; i < bytes / 4; i += 32) {
-            table[i] = 0;
+            if ((mask >> lane & 1) != 0) {
+                list[count + __popc(mask & ((1u << lane) - 1))] = to;
+            }
+            count += __popc(mask);
         }
         __syncwarp();
-        for (unsigned i = lane; i < bytes / 2; i += 32) {
-            atomicAdd(&table[w.data[hash(item * 31u + i) % DATA] % (bytes / 4)], 1);
+        for (unsigned i = lane; list != nullptr && i < count; i += 32) {
+            sum += gather(w, list[i]) & 7;
+        }
+        shpool_free_warp(heap, list);
+    }
+    return sum;
+}
+
+struct row {
+    row     *next;
+    unsigned words, text[1];
+};
+
+__device__ unsigned join(shpool_heap heap, const work &w)
+{
+    __shared__ row *heads[4][64];
+    row           **head = heads[threadIdx.x / 32];
+    const unsigned  lane = threadIdx.x % 32;
+    unsigned        sum  = 0;
+    unsigned        item;
+
+    while (take(w, &item)) {
+        head[lane]      = nullptr;
+        head[lane + 32] = nullptr;
+        __syncwarp();
+        for (unsigned k = 0; k < 4; k++) {
+            const unsigned at    = (item * 32 + lane) * 4 + k;
+            const unsigned words = 1 + hash(at) % 16;
+            row *r = reinterpret_cast<row *>(words_of(w, shpool_malloc(heap, 12 + 4 * words)));
+
+            for (unsigned i = 0; r != nullptr && i < words; i++) {
+                r->text[i] = w.data[(at * 16 + i) % DATA];
+            }
+            if (r != nullptr) {
+                r->words = words;
+                r->next  = reinterpret_cast<row *>(
+                    atomicExch(reinterpret_cast<unsigned long long *>(&head[r->text[0] % 64]),
+                               reinterpret_cast<unsigned long long>(r)));
+            }
         }
         __syncwarp();
-        for (unsigned i = lane; i < bytes / 4; i += 32) {
-            sum += table[i] > 2;
+        for (unsigned k = 0; k < 16; k++) {
+            const unsigned key = gather(w, item * 512 + k * 32 + lane);
+
+            for (const row *r = head[key % 64]; r != nullptr; r = r->next) {
+                sum += (r->text[0] ^ key) < (1u << 24) ? r->text[r->words - 1] : r->words;
+            }
         }
-        shpool_free_warp(heap, table);
+        __syncwarp();
+        for (unsigned b = lane; b < 64; b += 32) {
+            for (row *r = head[b], *next; r != nullptr; r = next) {
+                next = r->next;
+                shpool_free(heap, r);
+            }
+        }
+        __syncwarp();
     }
-    atomicAdd(w.sum, sum);
-    shpool_fini(heap);
+    return sum;
 }
 
-__global__ void __launch_bounds__(128) mail(shpool_pool pool, work w)
+__device__ unsigned tokens(shpool_heap heap, const work &w)
 {
-    extern __shared__ __align__(16) unsigned char smem[];
-    __shared__ unsigned *box[128];
-    shpool_heap heap = shpool_init(&pool, smem);
-    unsigned    sum  = 0;
+    unsigned *ring[4] = {};
+    unsigned  sum = 0;
 
-    for (unsigned k = 0; k < 8; k++) {
-        const unsigned item  = (blockIdx.x * 8 + k) * blockDim.x + threadIdx.x;
-        const unsigned from  = (threadIdx.x + 37 + k) % 128;
-        const unsigned words = 8 + hash(item) % 96;
-        unsigned      *a     = static_cast<unsigned *>(shpool_malloc(heap, 4 * words));
+    for (unsigned k = 0; k < 16; k += 4) {
+#pragma unroll
+        for (unsigned i = 0; i < 4; i++) {
+            const unsigned  item  = (blockIdx.x * 16 + k + i) * blockDim.x + threadIdx.x;
+            const unsigned  words = 4 + hash(item) % 28;
+            const unsigned *last  = ring[(i + 3) % 4];
 
-        if (a == nullptr) {
-            atomicAdd(w.failed, 1);
-        } else {
-            a[0] = words;
-            for (unsigned i = 1; i < words; i++) {
-                a[i] = w.data[(item * 64u + i) % DATA];
+            shpool_free(heap, ring[i]);
+            ring[i] = words_of(w, shpool_malloc(heap, 4 * words));
+            for (unsigned j = 0; ring[i] != nullptr && j < words; j++) {
+                ring[i][j] = (j == 0) ? words : gather(w, item * 61u + j);
+                sum += last != nullptr && j < last[0] && last[j] < ring[i][j];
             }
-        }
-        box[threadIdx.x] = a;
-        __syncthreads();
-        a = box[from];
-        for (unsigned i = 1; a != nullptr && i < a[0]; i++) {
-            sum += a[i];
-        }
-        shpool_free(heap, a);
-        if (__syncthreads_or(gives_up(w))) {
-            break;
         }
     }
-    atomicAdd(w.sum, sum);
-    shpool_fini(heap);
-}
-
-/* Cycles of a malloc and a free, by each lane or by each warp; those of all callers, added up. */
-__global__ void __launch_bounds__(256)
-    cost(shpool_pool pool, unsigned warps, unsigned lanes, unsigned by_warp,
-         unsigned long long *cycles, unsigned *failed)
-{
-    extern __shared__ __align__(16) unsigned char smem[];
-    shpool_heap    heap = shpool_init(&pool, smem);
-    const unsigned lane = threadIdx.x % 32;
-
-    if (threadIdx.x / 32 < warps && (by_warp || lane < lanes)) {
-        long long spent = 0;
-
-        for (unsigned k = 0; k < 100; k++) {
-            const unsigned  id    = by_warp ? threadIdx.x / 32 : threadIdx.x;
-            const unsigned  bytes = by_warp ? 256 + hash(id + 997 * k) % 3840
-                                            : 16 + hash(id + 997 * k) % 240;
-            const long long from  = clock64();
-            void *const     a     = by_warp ? shpool_malloc_warp(heap, bytes)
-                                            : shpool_malloc(heap, bytes);
-            const long long had   = clock64();
-
-            if (a != nullptr) {
-                *static_cast<volatile unsigned *>(a) = bytes;
-            } else if (!by_warp || lane == 0) {
-                atomicAdd(failed, 1);
-            }
-            const long long back = clock64();
-
-            if (by_warp) {
-                shpool_free_warp(heap, a);
-            } else {
-                shpool_free(heap, a);
-            }
-            spent += clock64() - back + had - from;
-        }
-        if (!by_warp || lane == 0) {
-            atomicAdd(cycles, static_cast<unsigned long long>(spent));
-        }
+    for (unsigned i = 0; i < 4; i++) {
+        shpool_free(heap, ring[i]);
     }
-    shpool_fini(heap);
+    return sum;
 }
+
+/* X(kernel, threads of a block, items for each SM, whether as many blocks as fit share them) */
+#define KERNELS(X) \
+    X(segments, 256, 60, true) X(frontier, 128, 800, true) X(join, 128, 200, true) \
+    X(tokens, 128, 64, false)
+
+#define DEFINE(_name, _threads, _items, _share)                                                    \
+    __global__ void __launch_bounds__(_threads) _name##_kernel(shpool_pool pool, work w)           \
+    {                                                                                              \
+        extern __shared__ __align__(16) unsigned char smem[];                                      \
+        shpool_heap heap = shpool_init(&pool, smem);                                               \
+                                                                                                   \
+        atomicAdd(w.sum, _name(heap, w));                                                          \
+        shpool_fini(heap);                                                                         \
+    }
+KERNELS(DEFINE)
 
 /* ---- host ---- */
 
-void need(cudaError_t error, const char *what)
+const struct kind {
+    const char *name;
+    const void *kernel;
+    unsigned threads, items;
+    bool     share;
+} kinds[] = {
+#define ROW(_name, _threads, _items, _share)                                                       \
+    { #_name, (const void *)_name##_kernel, _threads, _items, _share },
+    KERNELS(ROW)
+};
+
+void need(cudaError_t error)
 {
     if (error != cudaSuccess) {
-        std::printf("%s: %s\n", what, cudaGetErrorString(error));
+        std::printf("%s\n", cudaGetErrorString(error));
         std::exit(1);
     }
 }
 
-const struct kind {
-    const char *name;
-    void (*run)(shpool_pool, work);
-    unsigned threads, own; /* shared memory besides the pool's */
-    unsigned items;        /* for each SM, or blocks if each block has its own */
-    bool     shared;       /* persistent blocks take items */
-    unsigned least;        /* threads_per_pool with which it can run */
-} kinds[] = {
-    { "scratch", scratch, 256, 0, 32, false, 1 },
-    { "tables", tables, 128, 0, 400, true, 32 },
-    { "mail", mail, 128, 1024, 96, false, 128 },
-};
-
-work make_work()
+/* Three launches after one that does not count; a slow one is enough. */
+void run(const kind &k, work w, shpool_pool *pool, const char *spec)
 {
-    work      w = {};
-    unsigned *words;
-    unsigned *data = static_cast<unsigned *>(std::malloc(DATA * 4));
-
-    for (unsigned i = 0; i < DATA; i++) {
-        data[i] = hash(i);
-    }
-    need(cudaMalloc(&words, (DATA + 4) * 4ul), "cudaMalloc");
-    need(cudaMemcpy(words, data, DATA * 4ul, cudaMemcpyHostToDevice), "data");
-    std::free(data);
-    w.data   = words;
-    w.sum    = words + DATA;
-    w.next   = words + DATA + 1;
-    w.failed = words + DATA + 2;
-    return w;
-}
-
-int sms()
-{
-    int n = 0;
-
-    need(cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, 0), "device");
-    return n;
-}
-
-struct timing {
-    float    ms;
-    unsigned failed;
-    int      blocks; /* on an SM */
-};
-
-timing run(const kind &k, work w, shpool_pool *pool, int repeats)
-{
-    static cudaEvent_t event[2];
-    const void        *kernel = (const void *)k.run;
-    timing             t      = {};
-    float              ms[8];
-    cudaLaunchConfig_t config      = {};
     void              *arguments[] = { pool, &w };
+    cudaLaunchConfig_t config      = {};
+    int                blocks = 0, sms = 0;
+    float              ms = 0, best = 0;
+    unsigned           failed = 0;
 
-    if (shpool_occupancy(kernel, pool, k.threads, 0, &t.blocks) != SHPOOL_OK || t.blocks == 0) {
-        return t;
+    if (shpool_occupancy(k.kernel, pool, k.threads, 0, &blocks) != SHPOOL_OK || blocks == 0) {
+        return;
     }
-    if (event[0] == nullptr) {
-        need(cudaEventCreate(&event[0]), "event");
-        need(cudaEventCreate(&event[1]), "event");
-    }
-    w.items         = k.items * static_cast<unsigned>(sms());
-    config.gridDim  = k.shared ? dim3(static_cast<unsigned>(t.blocks * sms())) : dim3(w.items);
+    need(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, 0));
+    w.items         = k.items * static_cast<unsigned>(sms);
+    config.gridDim  = dim3(k.share ? static_cast<unsigned>(blocks * sms) : w.items);
     config.blockDim = dim3(k.threads);
-    for (int i = 0; i <= repeats; i++) {
-        need(cudaMemset(w.sum, 0, 12), "reset");
-        need(cudaEventRecord(event[0]), "event");
-        if (shpool_launch_kernel(&config, kernel, arguments, pool) != SHPOOL_OK) {
-            std::printf("%s\n", shpool_last_error());
-            std::exit(1);
-        }
-        need(cudaEventRecord(event[1]), "event");
-        need(cudaEventSynchronize(event[1]), k.name);
-        need(cudaEventElapsedTime(&ms[i], event[0], event[1]), "event");
-        if (i == 0 && ms[0] > 15) { /* one is enough to see that */
-            t.ms = ms[0];
-            break;
-        }
-        t.ms = (i < 2 || ms[i] < t.ms) ? ms[i] : t.ms;
+    for (int i = 0; i < 4 && (i != 1 || ms < 15); i++) {
+        need(cudaMemset(w.sum, 0, 12));
+        need(bench_timed([&]() {
+            return (shpool_launch_kernel(&config, k.kernel, arguments, pool) == SHPOOL_OK)
+                       ? cudaSuccess : cudaErrorLaunchFailure;
+        }, &ms));
+        best = (i < 2) ? ms : std::min(ms, best);
     }
-    need(cudaMemcpy(&t.failed, w.failed, 4, cudaMemcpyDeviceToHost), "failed");
-    return t;
-}
-
-/* Call use(spec, threads_per_pool) for each allocator and number of threads. */
-template <class Use> void for_each_allocator(unsigned threads, unsigned least, Use use)
-{
-    const shpool_allocator *a;
-
-    for (size_t i = 0; (a = shpool_allocator_get(i)) != nullptr; i++) {
-        if ((a->caps & (SHPOOL_CAP_NONE | SHPOOL_CAP_SPILL)) != 0 ||
-            a->scope == SHPOOL_SCOPE_CLUSTER || (a->scope == SHPOOL_SCOPE_THREAD && least > 1)) {
-            continue;
-        }
-        if (a->scope != SHPOOL_SCOPE_GROUP) {
-            use(a->name, a->scope == SHPOOL_SCOPE_THREAD ? 1u : threads);
-            continue;
-        }
-        for (unsigned n = std::max(least, 8u); n <= threads; n *= 2) {
-            use(a->name, n);
-        }
-    }
-}
-
-/* Shared memory of a pool with which `blocks` fit on an SM of sm_90. */
-unsigned total_of(unsigned blocks, unsigned own)
-{
-    const unsigned all = (228u * 1024u / blocks - 1024u) & ~127u;
-
-    return std::min(all, 227u * 1024u) - own;
-}
-
-void search(const kind &k)
-{
-    const work w = make_work();
-
-    for_each_allocator(k.threads, k.least, [&](const char *name, unsigned share) {
-        for (unsigned blocks = 1; blocks <= 2048 / k.threads; blocks++) {
-            const unsigned total = total_of(blocks, k.own);
-            shpool_config  want  = {};
-            shpool_pool    pool;
-            char           spec[128];
-
-            std::snprintf(spec, sizeof(spec), "%s:total_bytes=%u,threads_per_pool=%u", name, total,
-                          share);
-            want.block_threads = k.threads;
-            if (shpool_open(spec, &want, &pool) != SHPOOL_OK) {
-                break; /* too small: so are the rest */
-            }
-            const timing t = run(k, w, &pool, 3);
-
-            std::printf("search %s %s %u %u %u %d %.4f %u\n", k.name, name, share, blocks, total,
-                        t.blocks, t.ms, t.failed);
-            std::fflush(stdout);
-            (void)shpool_close(&pool);
-        }
-    });
-}
-
-int record(const kind &k, const char *file)
-{
-    shpool_config want = {};
-    shpool_pool   pool;
-    char          spec[300];
-
-    std::snprintf(spec, sizeof(spec), "bitmap:trace=%s", file);
-    want.block_threads = k.threads;
-    want.payload_bytes = 48 * 1024;
-    if (shpool_open(spec, &want, &pool) != SHPOOL_OK) {
-        std::printf("%s\n", shpool_last_error());
-        return 1;
-    }
-    (void)run(k, make_work(), &pool, 1);
-    return shpool_close(&pool) != SHPOOL_OK;
-}
-
-void costs()
-{
-    static const struct { unsigned warps, lanes, by_warp; } callers[] = {
-        { 1, 1, 0 }, { 1, 32, 0 }, { 8, 1, 0 }, { 8, 32, 0 }, { 1, 32, 1 }, { 8, 32, 1 },
-    };
-    unsigned long long *sums;
-
-    need(cudaMalloc(&sums, 16), "cudaMalloc");
-    for_each_allocator(256, 1, [&](const char *name, unsigned share) {
-        for (const auto &c : callers) {
-            unsigned long long got[2];
-            shpool_config      want = {};
-            shpool_pool        pool;
-            char               spec[128];
-            const unsigned     callers = c.by_warp ? c.warps : c.warps * c.lanes;
-
-            std::snprintf(spec, sizeof(spec), "%s:threads_per_pool=%u,payload_bytes=200K", name,
-                          share);
-            want.block_threads = 256;
-            if (shpool_open(spec, &want, &pool) != SHPOOL_OK) {
-                std::printf("costs %s %u: %s\n", name, share, shpool_last_error());
-                break;
-            }
-            for (int i = 0; i < 2; i++) {
-                void *arguments[] = { &pool, (void *)&c.warps, (void *)&c.lanes,
-                                      (void *)&c.by_warp, &sums, nullptr };
-                unsigned *failed   = reinterpret_cast<unsigned *>(sums + 1);
-                cudaLaunchConfig_t config = {};
-
-                arguments[5]    = &failed;
-                config.gridDim  = dim3(1);
-                config.blockDim = dim3(256);
-                need(cudaMemset(sums, 0, 16), "reset");
-                if (shpool_launch_kernel(&config, (const void *)cost, arguments, &pool) !=
-                    SHPOOL_OK) {
-                    std::printf("%s\n", shpool_last_error());
-                    std::exit(1);
-                }
-                need(cudaMemcpy(got, sums, 16, cudaMemcpyDeviceToHost), "costs");
-            }
-            std::printf("costs %s %u %s %u %u %.0f %u\n", name, share,
-                        c.by_warp ? "warp" : "lane", c.warps, c.by_warp ? 1u : c.lanes,
-                        static_cast<double>(got[0]) / (100.0 * callers),
-                        static_cast<unsigned>(got[1]));
-            std::fflush(stdout);
-            (void)shpool_close(&pool);
-        }
-    });
+    need(cudaMemcpy(&failed, w.failed, 4, cudaMemcpyDeviceToHost));
+    std::printf("%s %s %d %.4f %u\n", k.name, spec, blocks, best, failed);
+    std::fflush(stdout);
 }
 
 } /* namespace */
 
 int main(int argc, char **argv)
 {
-    int count = 0;
+    const kind           *k     = kinds;
+    int                   count = 0;
+    unsigned             *words;
+    std::vector<unsigned> data(DATA);
+    char                  spec[300];
 
+    while (k != std::end(kinds) && (argc != 2 || std::strcmp(argv[1], k->name) != 0)) {
+        k++;
+    }
+    if (k == std::end(kinds)) {
+        std::fputs("usage: advise segments|frontier|join|tokens <SPECS\n", stderr);
+        return 2;
+    }
     if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
         std::printf("advise: skipped, no GPU\n");
         return 77;
     }
-    if (argc == 2 && std::strcmp(argv[1], "costs") == 0) {
-        costs();
-        return 0;
+    for (unsigned i = 0; i < DATA; i++) {
+        data[i] = hash(i);
     }
-    for (const kind &k : kinds) {
-        if (argc == 3 && std::strcmp(argv[1], "search") == 0 && std::strcmp(argv[2], k.name) == 0) {
-            search(k);
-            return 0;
+    need(cudaMalloc(&words, (DATA + 3) * 4ul));
+    need(cudaMemcpy(words, data.data(), DATA * 4ul, cudaMemcpyHostToDevice));
+    while (std::scanf("%299s", spec) == 1) {
+        shpool_config want = {};
+        shpool_pool   pool;
+
+        want.block_threads = k->threads;
+        if (shpool_open(spec, &want, &pool) != SHPOOL_OK) {
+            std::printf("%s %s: %s\n", k->name, spec, shpool_last_error());
+            continue;
         }
-        if (argc == 4 && std::strcmp(argv[1], "record") == 0 && std::strcmp(argv[2], k.name) == 0) {
-            return record(k, argv[3]);
-        }
+        run(*k, { words, words + DATA, words + DATA + 1, words + DATA + 2, 0 }, &pool, spec);
+        (void)shpool_close(&pool);
     }
-    std::fputs("usage: advise search KERNEL | record KERNEL FILE | costs\n", stderr);
-    return 2;
+    return 0;
 }

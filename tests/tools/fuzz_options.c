@@ -18,26 +18,10 @@ const char fuzz_name[] = "options";
 #define MOST_WORDS  100
 #define MOST_POINTS 2000u /* of a sweep that are looked at */
 
-/* ---- stubs for other files of the tool ---- */
-
 int __wrap_bench_picture_check(const char *path);
 int __wrap_bench_picture_check(const char *path)
 {
     return path[0] == '\0';
-}
-
-void bench_command_write(const char *tool, int argc, char **argv, char *text, size_t bytes)
-{
-    (void)tool;
-    (void)argc;
-    (void)argv;
-    (void)bytes;
-    text[0] = '\0';
-}
-
-int tool_flush(FILE *to)
-{
-    return fflush(to);
 }
 
 /* ---- commands end once their options are read ---- */

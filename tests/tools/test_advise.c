@@ -21,17 +21,18 @@ static const char *const warps_text = HEAD_3
     "end 1\n";
 
 /* Lanes of one warp, and one of another; the pause between two lanes is not work. */
-static const char *const lanes_text = HEAD_3
-    "block 0 launch 1 records 8 dropped 0 grid 1 own 0\n"
-    "m 0 0x0 100 112 16 0 @0\n"
-    "m 1 0x80 100 112 16 0 @5000\n"
-    "m 40 0x100 100 112 16 0 @5100\n"
-    "m 2 0x180 100 112 16 0 @9000\n"
-    "f 2 0x180 0 0 @9500\n"
-    "f 0 0x0 0 0 @9500\n"
-    "f 40 0x100 0 0 @9600\n"
-    "f 1 0x80 0 0 @9900\n"
-    "end 1\n";
+#define LANES(_bytes) HEAD_3                                                                       \
+    "block 0 launch 1 records 8 dropped 0 grid 1 own 0\n"                                          \
+    "m 0 0x0 " _bytes " 112 16 0 @0\n"                                                             \
+    "m 1 0x80 " _bytes " 112 16 0 @5000\n"                                                         \
+    "m 40 0x100 " _bytes " 112 16 0 @5100\n"                                                       \
+    "m 2 0x180 " _bytes " 112 16 0 @9000\n"                                                        \
+    "f 2 0x180 0 0 @9500\n"                                                                        \
+    "f 0 0x0 0 0 @9500\n"                                                                          \
+    "f 40 0x100 0 0 @9600\n"                                                                       \
+    "f 1 0x80 0 0 @9900\n"                                                                         \
+    "end 1\n"
+static const char *const lanes_text = LANES("100");
 
 typedef struct modelled {
     replayed r;
@@ -129,6 +130,37 @@ UNIT_TEST_WITH(test_pools_cost_what_they_hold_up, make_path, remove_path)
     assert_true(locks.whole > locks.busy);
     assert_true(alone.whole == alone.busy);
     end_model(&s);
+}
+
+/* Lanes that call together collide in a crowded pool: more often, and for longer, the longer their
+ * requests are. */
+UNIT_TEST_WITH(test_a_crowd_costs_the_square_of_a_length, make_path, remove_path)
+{
+    static const struct {
+        const char *text;
+        const char *crowded, *free;
+        double pairs; /* of granules */
+    } cases[] = {
+        { LANES("16"), "planes:payload_bytes=80", "planes:payload_bytes=1K", 1 },
+        { LANES("160"), "planes:payload_bytes=800", "planes:payload_bytes=10K", 100 },
+        { LANES("100"), "bitmap:payload_bytes=512", "bitmap:payload_bytes=8K", 49 },
+    };
+    double first = 0;
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
+        modelled s;
+        double more;
+
+        begin_model(*state, cases[i].text, &s);
+        more = estimate(&s, cases[i].crowded, 0).calls - estimate(&s, cases[i].free, 0).calls;
+        first = (i == 0) ? more : first;
+        assert_true(more > 0);
+        if (i < 2) {
+            assert_true((more > 0.9 * cases[i].pairs * first) &&
+                        (more < 1.1 * cases[i].pairs * first));
+        }
+        end_model(&s);
+    }
 }
 
 /* Each warp has memory and waits for more, which nobody frees: this does not hang. */

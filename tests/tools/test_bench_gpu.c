@@ -52,7 +52,7 @@ int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, voi
 }
 
 /* Each question of memory is a row. */
-#define QUESTION(_name)                                                                            \
+#define QUESTION(_name, _text)                                                                     \
     int memory_##_name(const memory_options *options, const char *spec)                            \
     {                                                                                              \
         const memory_row row = {.question = #_name, .allocator = spec, .unit = "ns",               \
@@ -61,19 +61,7 @@ int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, voi
         memory_print(&row);                                                                        \
         return 0;                                                                                  \
     }
-QUESTION(pair)
-QUESTION(threads)
-QUESTION(cross)
-QUESTION(random)
-QUESTION(streams)
-QUESTION(share)
-QUESTION(train)
-QUESTION(cold)
-QUESTION(oom)
-
-void bench_memory_add_cub(void)
-{
-}
+MEMORY_QUESTIONS(QUESTION)
 
 /* ---- running a command ---- */
 

@@ -11,14 +11,6 @@
 
 #include "tools/bench/memory/memory.h"
 
-/* The fake driver runs no kernels; a build with nvcc calls this one. */
-void bench_memory_spin(int device, shpool_stream stream, unsigned microseconds)
-{
-    (void)device;
-    (void)stream;
-    (void)microseconds;
-}
-
 /* the fake driver takes long for many granules, and for many allocations of its own */
 #define SPEC "bins:memory=driver"
 #define GIB  ((uint64_t)1 << 30)
@@ -39,10 +31,6 @@ static const struct {
     { "cold", memory_cold, 1 },
     { "oom", memory_oom, 1 },
 };
-
-void bench_memory_add_cub(void)
-{
-}
 
 static struct {
     unsigned lost; /* objects that the library reports as lost */

@@ -113,6 +113,19 @@ expect 0 '"kind": "shpool-bench advise"' "$bench" advise --json t
 cp "$work/out" advice
 expect 0 '"payload_bytes": [0-9]' cat advice
 
+# a large grid has blocks that need more than the recorded ones
+choices() # GRID
+{
+    sed "s/ grid [0-9]*/ grid $1/" t >grid
+    "$bench" advise --json --allocator warp_best_fit grid | grep -c '"spec"'
+}
+expect 0 '' test "$(choices 1000000)" -lt "$(choices 1)"
+
+# the times of a pool with a lock
+sed -e 's/^allocator .*/allocator warp_first_fit/' -e '/^[mf] /s/$/ @5/' t >locked
+expect 0 '^# the times contain waits for the lock of warp_first_fit: record with bitmap' \
+    "$bench" advise --allocator planes locked
+
 # drops are reported, immediately and later
 record bitmap:trace=drops,trace_bytes=4K,trace_blocks=1
 cp "$work/out" messages

@@ -17,7 +17,8 @@ const char *const bench_kind_names[] = {
     [BENCH_TEXT] = "text", [BENCH_NAME] = "name", [BENCH_U32] = "u32", [BENCH_U64] = "u64",
     [BENCH_INT] = "int", [BENCH_REAL] = "real", [BENCH_SERIES] = "series"};
 
-void bench_cell(const bench_column *column, const void *record, char *text, size_t bytes)
+/* The member of a record as text, with all digits that count; empty: none. */
+static void cell(const bench_column *column, const void *record, char *text, size_t bytes)
 {
     const void  *member = (const char *)record + column->offset;
     shpool_text  out    = shpool_text_make(text, bytes);
@@ -63,7 +64,7 @@ void bench_csv_facts(FILE *to, const bench_column *columns, const void *record)
     char text[CELL_BYTES];
 
     for (c = columns; c->name != NULL; c++) {
-        bench_cell(c, record, text, sizeof(text));
+        cell(c, record, text, sizeof(text));
         text[strcspn(text, "\r\n")] = '\0';
         fprintf(to, "# %s: %s\n", c->name, text);
     }
@@ -75,7 +76,7 @@ static void json_member(tool_json *json, const bench_column *column, const void 
     const bench_series *series = member;
     char                text[CELL_BYTES];
 
-    bench_cell(column, record, text, sizeof(text));
+    cell(column, record, text, sizeof(text));
     switch (column->kind) {
     case BENCH_REAL:
         if (text[0] != '\0') {
@@ -141,7 +142,7 @@ void bench_csv_row(FILE *to, const bench_column *columns, const void *record)
     char text[CELL_BYTES];
 
     for (const bench_column *c = columns; c->name != NULL; c++) {
-        bench_cell(c, record, text, sizeof(text));
+        cell(c, record, text, sizeof(text));
         if (c != columns) {
             fputc(',', to);
         }
@@ -184,7 +185,7 @@ void bench_table_row(FILE *to, const bench_column *columns, const void *record, 
         if (!is_shown(c, shown)) {
             continue;
         }
-        bench_cell(c, record, text, sizeof(text));
+        cell(c, record, text, sizeof(text));
         if (c->width == 0) {
             fprintf(to, "%s%s", (text[0] != '\0') ? "  " : "", text);
             continue;

@@ -5,6 +5,7 @@
 #define SHPOOL_BENCH_COLUMN_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include "tools/json.h"
@@ -41,8 +42,17 @@ typedef struct bench_column {
 #define BENCH_AT(_type, _member) offsetof(_type, _member)
 #define BENCH_LAST {NULL, BENCH_TEXT, 0, NULL, 0, NULL} /* ends a list of columns */
 
-/** The member of a record as text, with all digits that count; empty: none. */
-void bench_cell(const bench_column *column, const void *record, char *text, size_t bytes);
+/* A list of X(kind, name, dimension, heading, width, format) makes the members of a structure by
+ * BENCH_MEMBER, and with BENCH_RECORD, the structure, its columns by BENCH_COLUMN. */
+#define BENCH_TYPE_TEXT   char
+#define BENCH_TYPE_U32    uint32_t
+#define BENCH_TYPE_U64    unsigned long long
+#define BENCH_TYPE_INT    int64_t
+#define BENCH_TYPE_REAL   double
+#define BENCH_TYPE_SERIES bench_series
+#define BENCH_MEMBER(_kind, _name, _dimension, ...) BENCH_TYPE_##_kind _name _dimension;
+#define BENCH_COLUMN(_kind, _name, _dimension, ...) \
+    {#_name, BENCH_##_kind, offsetof(BENCH_RECORD, _name), __VA_ARGS__},
 
 /** The first lines of CSV: `# name: value` for each member of a record. */
 void bench_csv_facts(FILE *to, const bench_column *columns, const void *record);

@@ -9,7 +9,6 @@
 #include "names.h"
 #include "tools/options.h"
 #include "results.h"
-#include "tools/message.h"
 
 #define MOST_RATIO 1e6
 
@@ -44,20 +43,8 @@ static void usage(FILE *to)
           "Exit status: 0; 1: --fail-on; 2: usage, or a file cannot be read\n", to);
 }
 
-static int check_files(int argc, char **argv, void *into)
-{
-    (void)argv;
-    (void)into;
-    if (argc - optind != 2) {
-        tool_say("shpool-bench: compare: exactly two files of results are needed, got %d\n",
-                 argc - optind);
-        return -1;
-    }
-    return 0;
-}
-
-static const tool_parser parser = {"shpool-bench compare", "shpool-bench", options, usage,
-                                   check_files};
+static const tool_parser parser = {"shpool-bench compare", "shpool-bench", options, usage, NULL, 2,
+                                   "two files of results are"};
 
 int bench_compare(int argc, char **argv)
 {

@@ -14,14 +14,8 @@
 #include "gpu.h"
 #include "tools/message.h"
 
-const bench_column bench_origin_columns[] = {
-    {"version", BENCH_TEXT, BENCH_AT(bench_origin, version), NULL, 0, NULL},
-    {"device", BENCH_TEXT, BENCH_AT(bench_origin, device), NULL, 0, NULL},
-    {"driver", BENCH_TEXT, BENCH_AT(bench_origin, driver), NULL, 0, NULL},
-    {"clocks", BENCH_TEXT, BENCH_AT(bench_origin, clocks), NULL, 0, NULL},
-    {"date", BENCH_TEXT, BENCH_AT(bench_origin, date), NULL, 0, NULL},
-    {"command", BENCH_TEXT, BENCH_AT(bench_origin, command), NULL, 0, NULL},
-    BENCH_LAST};
+#define BENCH_RECORD bench_origin
+const bench_column bench_origin_columns[] = {BENCH_ORIGIN(BENCH_COLUMN) BENCH_LAST};
 
 static void set_version_and_date(bench_origin *origin)
 {

@@ -15,14 +15,16 @@
 extern "C" {
 #endif
 
-/** Origin of results, in the output of every command.  bench_origin_columns names all members. */
+/** Origin of results, in the output of every command. */
+#define BENCH_ORIGIN(X) \
+    X(TEXT, version, [32], NULL, 0, NULL) /* of the library */ \
+    X(TEXT, device, [256], NULL, 0, NULL) \
+    X(TEXT, driver, [64], NULL, 0, NULL) \
+    X(TEXT, clocks, [128], NULL, 0, NULL) \
+    X(TEXT, date, [32], NULL, 0, NULL) /* when it began, UTC */ \
+    X(TEXT, command, [BENCH_COMMAND_BYTES], NULL, 0, NULL) /* bench_command_write() */
 typedef struct bench_origin {
-    char version[32]; /* of the library */
-    char device[256];
-    char driver[64];
-    char clocks[128];
-    char date[32];    /* when it began, UTC */
-    char command[BENCH_COMMAND_BYTES]; /* bench_command_write() */
+    BENCH_ORIGIN(BENCH_MEMBER)
 } bench_origin;
 
 extern const bench_column bench_origin_columns[];

@@ -27,6 +27,18 @@ int bench_bytes(const tool_given *given, void *field)
     return tool_number_hint(given, field, "; it may end in K, M or G");
 }
 
+int bench_arch(const tool_given *given, void *field)
+{
+    shpool_arch arch;
+
+    (void)tool_text(given, field);
+    if (shpool_arch_find(given->value, &arch) == SHPOOL_OK) {
+        return 0;
+    }
+    tool_say("shpool-bench: %s %s: %s\n", given->typed, given->value, shpool_last_error());
+    return -1;
+}
+
 int bench_decimal(const tool_given *given, void *field)
 {
     double *value = field;

@@ -37,6 +37,7 @@ int bench_list_add(bench_list *list, uint32_t value);
 
 tool_taker bench_output;  /* const char *: a file; "-" if there is no value */
 tool_taker bench_bytes;   /* tool_number; the message says that K, M and G are allowed */
+tool_taker bench_arch;    /* const char *: a name for which shpool_arch_find() succeeds */
 tool_taker bench_decimal; /* double, with a point or without */
 tool_taker bench_choice;  /* int: the index of one of the names */
 tool_taker bench_choices; /* bench_list of such; `all` selects all */

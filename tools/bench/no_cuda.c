@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* shpool-bench without kernels for GPUs: what gpu.cu, block/cuda.cu, loadstore/run.cu and
- * trace/replay_cuda.cu define. */
+/* shpool-bench without kernels for GPUs: what the files of nvcc define. */
 #include "config.h"
 
 #include <stdio.h>

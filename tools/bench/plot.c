@@ -11,7 +11,6 @@
 #include "picture.h"
 #include "python.h"
 #include "results.h"
-#include "tools/message.h"
 
 static const char *const figures[] = {"gops", "cycles", "failed", NULL};
 
@@ -44,12 +43,8 @@ static int check_words(int argc, char **argv, void *into)
 {
     const request *asked = into;
 
+    (void)argc;
     (void)argv;
-    if (optind + 1 != argc) {
-        tool_say("shpool-bench: plot: exactly one file of results is needed, got %d\n",
-                 argc - optind);
-        return -1;
-    }
     if (asked->output == NULL) {
         fputs("shpool-bench: plot: -o FILE is missing, which names the chart\n", stderr);
         return -1;
@@ -58,7 +53,7 @@ static int check_words(int argc, char **argv, void *into)
 }
 
 static const tool_parser parser = {"shpool-bench plot", "shpool-bench", options, usage,
-                                   check_words};
+                                   check_words, 1, "one file of results is"};
 
 int bench_plot(int argc, char **argv)
 {

@@ -33,53 +33,58 @@ typedef struct bench_point {
 #define BENCH_ABSENT   "n/a"    /* such a row cannot exist; the note says why */
 #define BENCH_FAILED   "failed" /* it should exist, but failed */
 
-/** One measurement.  Negative figures: not measured.  bench_row_columns names all of it. */
+/** One measurement.  Negative figures: not measured.  O: only the workload objects has it: files of
+ *  earlier versions lack it, and tables of other workloads. */
+#define BENCH_ROW(X, O) \
+    X(TEXT, spec, [512], "allocator", -18, NULL) /* as requested */ \
+    X(TEXT, allocator, [SHPOOL_NAME_BYTES], NULL, 0, NULL) \
+    X(TEXT, binding, [8], "binding", -7, NULL) \
+    X(TEXT, workload, [8], "workload", -8, NULL) \
+    X(TEXT, state, [12], NULL, 0, NULL) /* BENCH_MEASURED, ... */ \
+    X(U32, threads, , "threads", 7, NULL) \
+    X(U32, payload_bytes, , "payload", 7, NULL) /* requested; 0: total_bytes was */ \
+    X(U32, total_bytes, , NULL, 0, NULL) \
+    X(U32, threads_per_pool, , NULL, 0, NULL) /* requested; 0: the allocator's own choice */ \
+    X(U32, pool_threads, , "a pool", 6, NULL) /* that share a pool in fact */ \
+    X(U32, pools, , NULL, 0, NULL) \
+    X(U32, shared_bytes, , "shared", 7, NULL) /* of a block's pools, metadata included */ \
+    X(U32, blocks, , "blocks", 6, NULL) /* of the launch that gave gops */ \
+    X(REAL, registers, , "regs", 4, "%.0f") \
+    X(REAL, cycles_per_op, , "cycles/op", 9, "%.0f") /* one thread of a block alone: median */ \
+    X(REAL, cycles_spread_percent, , NULL, 0, NULL) /* median distance from that median */ \
+    X(REAL, gops, , "Gop/s", 9, "%.4g") /* 10^9 operations per second, the whole device: median */ \
+    X(REAL, gops_spread_percent, , "+-%", 4, "%.1f") \
+    X(REAL, failures_percent, , "failed %", 8, "%.2f") /* of operations: refused mallocs */ \
+    X(REAL, utilisation_percent, , "util %", 6, "%.1f") /* ramp, aging: payload of the region */ \
+    X(REAL, sm_mhz, , NULL, 0, NULL) /* clock right after the measurement */ \
+    X(U64, operations, , NULL, 0, NULL) /* of one launch; checked launches on a GPU */ \
+    X(U64, failures, , NULL, 0, NULL) /* of those: refused */ \
+    X(U64, errors, , "errors", 6, NULL) /* payload checks that failed, in all launches */ \
+    X(TEXT, digest, [17], NULL, 0, NULL) /* equal: the same operations; else empty */ \
+    O(TEXT, scope, [8], "scope", -6, NULL) /* of a request */ \
+    O(U32, median_bytes, , "median", 6, NULL) /* requested */ \
+    O(U32, touched, , "touched", 7, NULL) /* 1: all bytes are written and read */ \
+    O(REAL, malloc_cycles, , "malloc", 7, "%.0f") /* mean, with refusals and pauses (GPU) */ \
+    O(REAL, free_cycles, , "free", 7, "%.0f") \
+    X(SERIES, cycles_samples, , NULL, 0, NULL) \
+    X(SERIES, gops_samples, , NULL, 0, NULL) \
+    X(TEXT, note, [2048], "", 0, NULL) /* why a figure is missing; all allocators' names fit */
 typedef struct bench_row {
-    char     spec[512];     /* as requested */
-    char     allocator[SHPOOL_NAME_BYTES];
-    char     binding[8];
-    char     workload[8];
-    char     state[12];     /* BENCH_MEASURED, ... */
-    uint32_t threads;
-    uint32_t payload_bytes; /* requested; 0: total_bytes was */
-    uint32_t total_bytes;
-    uint32_t threads_per_pool; /* requested; 0: the allocator's own choice */
-    uint32_t pool_threads;  /* that share a pool in fact */
-    uint32_t pools;
-    uint32_t shared_bytes;  /* of a block's pools, metadata included */
-    uint32_t blocks;        /* of the launch that gave gops */
-    double   registers;
-    double   cycles;        /* per operation, one thread of a block alone on the GPU: median */
-    double   cycles_spread; /* median distance from that median, percent of it */
-    double   gops;          /* 10^9 operations per second, the whole device: median */
-    double   gops_spread;
-    double   failed;        /* percent of operations that were refused mallocs */
-    double   utilisation;   /* ramp, aging: percent of the region that was payload */
-    double   sm_mhz;        /* clock of the multiprocessors right after the measurement */
-    unsigned long long operations; /* of one launch; checked launches on a GPU */
-    unsigned long long refused;    /* of those */
-    unsigned long long errors;     /* payload checks that failed, in all launches */
-    char     digest[17];    /* of the operations: equal digests did the same; else empty */
-    char     scope[8];      /* objects: scope of a request; other workloads: empty */
-    uint32_t median_bytes;  /* objects: requested; 0 */
-    uint32_t touched;       /* objects: 1 if all bytes are written and read; 0 */
-    double   malloc_cycles; /* objects: mean of a malloc with its refusals and pauses (GPU) */
-    double   free_cycles;
-    bench_series cycles_samples;
-    bench_series gops_samples;
-    char     note[2048];    /* why a figure is missing; a list of all allocators fits */
+    BENCH_ROW(BENCH_MEMBER, BENCH_MEMBER)
 } bench_row;
 
-/** Where and how the rows were measured: bench_origin_columns and bench_fact_columns name it. */
+/** Where and how the rows were measured. */
+#define BENCH_FACTS(X) \
+    X(INT, threads, , NULL, 0, NULL) /* negative: there are several; the rows have them */ \
+    X(INT, payload_bytes, , NULL, 0, NULL) \
+    X(U32, iterations, , NULL, 0, NULL) \
+    X(U32, repeats, , NULL, 0, NULL) \
+    X(U32, seed, , NULL, 0, NULL) \
+    X(U32, planned, , NULL, 0, NULL) /* rows; more than the results have: interrupted */ \
+    X(REAL, sigma, , NULL, 0, NULL) /* of the sizes of objects; negative: not measured */
 typedef struct bench_facts {
     bench_origin origin;
-    int64_t  threads;       /* negative: there are several; the rows have them */
-    int64_t  payload_bytes;
-    uint32_t iterations;
-    uint32_t repeats;
-    uint32_t seed;
-    uint32_t planned;      /* planned rows; more than the results have: interrupted */
-    double   sigma;        /* of the sizes of objects; negative: not measured */
+    BENCH_FACTS(BENCH_MEMBER)
 } bench_facts;
 
 extern const bench_column bench_row_columns[];  /* a name of NULL ends each */

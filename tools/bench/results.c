@@ -73,9 +73,8 @@ static void put_names(tool_json *json, const char *name, const char *const *name
 static void put_known(FILE *to)
 {
     static const char *const states[] = {BENCH_MEASURED, BENCH_ABSENT, BENCH_FAILED, NULL};
-    tool_json json = {.to = to};
+    tool_json json = tool_json_begin(to);
 
-    tool_json_open(&json, NULL, '{');
     tool_json_text(&json, "kind", KIND);
     tool_json_integer(&json, "format", FORMAT);
     tool_json_text(&json, "version", shpool_version());
@@ -91,8 +90,7 @@ static void put_known(FILE *to)
     put_names(&json, "workload", bench_workload_names);
     put_names(&json, "binding", bench_binding_names);
     put_names(&json, "state", states);
-    tool_json_close(&json);
-    tool_json_close(&json);
+    tool_json_end(&json, 0);
 }
 
 int bench_results_run(const char *const words[], FILE *to)

@@ -7,7 +7,6 @@ shpool_check_SOURCES = \
 	tools/check/findings.h \
 	tools/check/options.c \
 	tools/check/translate.c \
-	tools/check/translate.h \
-	$(shpool_tool_sources)
+	tools/check/translate.h
 shpool_check_CPPFLAGS = $(AM_CPPFLAGS) -DINCLUDES='"$(includedir)"' -DLIBRARIES='"$(libdir)"'
-shpool_check_LDADD = libshpool_core.la
+shpool_check_LDADD = tools/libtools.a libshpool_core.la

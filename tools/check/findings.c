@@ -64,28 +64,17 @@ static void add_location(tool_json *json, char *says, char *place)
 
 static void write_sarif(FILE *from, FILE *to)
 {
-    tool_json json = { .to = to };
+    tool_json json = tool_sarif_begin(to, "shpool-check");
     char      line[LINE_BYTES];
     char     *field[FIELDS];
 
-    tool_json_open(&json, NULL, '{');
-    tool_json_text(&json, "version", "2.1.0");
-    tool_json_open(&json, "runs", '[');
-    tool_json_open(&json, NULL, '{');
-    tool_json_open(&json, "tool", '{');
-    tool_json_open(&json, "driver", '{');
-    tool_json_text(&json, "name", "shpool-check");
-    tool_json_close(&json);
-    tool_json_close(&json);
-    tool_json_open(&json, "results", '[');
+    tool_sarif_results(&json);
     while ((from != NULL) && (fgets(line, sizeof(line), from) != NULL)) {
         cut(line, field);
         tool_json_open(&json, NULL, '{');
         tool_json_text(&json, "ruleId", field[1]);
         tool_json_text(&json, "level", field[0]);
-        tool_json_open(&json, "message", '{');
-        tool_json_text(&json, "text", field[2]);
-        tool_json_close(&json);
+        tool_sarif_message(&json, "message", field[2]);
         tool_json_open(&json, "locations", '[');
         if (field[4][0] != '\0') {
             add_location(&json, field[3], field[4]);
@@ -98,9 +87,7 @@ static void write_sarif(FILE *from, FILE *to)
         tool_json_close(&json);
         tool_json_close(&json);
     }
-    while (json.depth > 0) {
-        tool_json_close(&json);
-    }
+    tool_json_end(&json, 0);
 }
 
 static void write_escaped(FILE *to, const char *text)

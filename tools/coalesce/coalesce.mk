@@ -6,8 +6,7 @@ shpool_coalesce_SOURCES = \
 	tools/coalesce/lint.c \
 	tools/coalesce/nvcc.c \
 	tools/coalesce/options.c \
-	tools/coalesce/tool.h \
-	$(shpool_tool_sources)
+	tools/coalesce/tool.h
 # how LLVM IR is read, or that it is not
 if HAVE_LLVM
 shpool_coalesce_SOURCES += tools/coalesce/llvm.c
@@ -17,7 +16,7 @@ endif
 EXTRA_DIST += tools/coalesce/llvm.c tools/coalesce/no_llvm.c tools/coalesce/survey.sh
 shpool_coalesce_CPPFLAGS = $(AM_CPPFLAGS) -DPLUGIN='"$(libdir)/shpool/shpool-coalesce.so"' \
 	-DLLVM_LIBRARY='"$(SHPOOL_LLVM_LIBRARY)"'
-shpool_coalesce_LDADD = libshpool_core.la
+shpool_coalesce_LDADD = tools/libtools.a libshpool_core.la
 
 # clang for CUDA 13 with the plugin; only where that is built.
 EXTRA_DIST += tools/coalesce/clang.in

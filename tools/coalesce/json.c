@@ -51,17 +51,15 @@ static void put_finding(tool_json *json, const coalesce_finding *finding)
 
 void tool_findings_json(const coalesce_report *report, FILE *out)
 {
-    tool_json json = { .to = out };
+    tool_json json = tool_json_begin(out);
 
-    tool_json_open(&json, NULL, '{');
     tool_json_integer(&json, "version", 1);
     tool_json_text(&json, "tool", "shpool-coalesce " PACKAGE_VERSION);
     tool_json_open(&json, "findings", '[');
     for (size_t i = 0; i < report->count; i++) {
         put_finding(&json, &report->finding[i]);
     }
-    tool_json_close(&json);
-    tool_json_close(&json);
+    tool_json_end(&json, 0);
 }
 
 /* ---- SARIF ---- */
@@ -72,21 +70,13 @@ static const char *sarif_level(coalesce_level level)
     return (level == COALESCE_REMARK) ? "none" : coalesce_level_name(level);
 }
 
-/* {"text": ...}: what SARIF calls a message. */
-static void put_message(tool_json *json, const char *name, const char *text)
-{
-    tool_json_open(json, name, '{');
-    tool_json_text(json, "text", text);
-    tool_json_close(json);
-}
-
 static void put_rules(tool_json *json)
 {
     tool_json_open(json, "rules", '[');
     for (int rule = 0; rule < COALESCE_RULE_COUNT; rule++) {
         tool_json_open(json, NULL, '{');
         tool_json_text(json, "id", coalesce_rule_name((coalesce_rule)rule));
-        put_message(json, "shortDescription", coalesce_rule_text((coalesce_rule)rule));
+        tool_sarif_message(json, "shortDescription", coalesce_rule_text((coalesce_rule)rule));
         tool_json_close(json);
     }
     tool_json_close(json);
@@ -111,6 +101,8 @@ static void put_uri(tool_json *json, const char *path)
 /* [] where the place is unknown. */
 static void put_locations(tool_json *json, const char *name, const coalesce_place *place)
 {
+    const unsigned depth = json->depth;
+
     tool_json_open(json, name, '[');
     if (place->file != NULL) {
         tool_json_open(json, NULL, '{');
@@ -123,11 +115,8 @@ static void put_locations(tool_json *json, const char *name, const coalesce_plac
         if (place->column != 0) {
             tool_json_integer(json, "startColumn", place->column);
         }
-        tool_json_close(json);
-        tool_json_close(json);
-        tool_json_close(json);
     }
-    tool_json_close(json);
+    tool_json_end(json, depth);
 }
 
 static void put_result(tool_json *json, const coalesce_finding *finding)
@@ -150,7 +139,7 @@ static void put_result(tool_json *json, const coalesce_finding *finding)
     tool_json_integer(json, "ruleIndex", finding->rule);
     tool_json_text(json, "level", sarif_level(finding->level));
     tool_json_text(json, "kind", is_remark ? "informational" : "fail");
-    put_message(json, "message", text);
+    tool_sarif_message(json, "message", text);
     put_locations(json, "locations", &finding->place);
     if (finding->inlined_at.file != NULL) {
         put_locations(json, "relatedLocations", &finding->inlined_at);
@@ -160,25 +149,12 @@ static void put_result(tool_json *json, const coalesce_finding *finding)
 
 void tool_findings_sarif(const coalesce_report *report, FILE *out)
 {
-    tool_json json = { .to = out };
+    tool_json json = tool_sarif_begin(out, "shpool-coalesce");
 
-    tool_json_open(&json, NULL, '{');
-    tool_json_text(&json, "$schema", "https://json.schemastore.org/sarif-2.1.0.json");
-    tool_json_text(&json, "version", "2.1.0");
-    tool_json_open(&json, "runs", '[');
-    tool_json_open(&json, NULL, '{');
-    tool_json_open(&json, "tool", '{');
-    tool_json_open(&json, "driver", '{');
-    tool_json_text(&json, "name", "shpool-coalesce");
-    tool_json_text(&json, "version", PACKAGE_VERSION);
     put_rules(&json);
-    tool_json_close(&json);
-    tool_json_close(&json);
-    tool_json_open(&json, "results", '[');
+    tool_sarif_results(&json);
     for (size_t i = 0; i < report->count; i++) {
         put_result(&json, &report->finding[i]);
     }
-    while (json.depth > 0) {
-        tool_json_close(&json);
-    }
+    tool_json_end(&json, 0);
 }

@@ -155,16 +155,9 @@ static void usage(FILE *to)
         "used.  The command nvcc exits with the status of nvcc.\n", to);
 }
 
-/* What does not go together depends on the command. */
-static int check(int argc, char **argv, void *options)
-{
-    (void)argc;
-    (void)argv;
-    (void)options;
-    return 0;
-}
-
-static const tool_parser parser = { "shpool-coalesce", "shpool-coalesce", rows, usage, check };
+/* what does not go together depends on the command */
+static const tool_parser parser = { "shpool-coalesce", "shpool-coalesce", rows, usage, NULL, 0,
+                                    NULL };
 
 tool_options tool_default_options(void)
 {

@@ -325,7 +325,7 @@ static int check(int argc, char **argv, void *json)
     return -1;
 }
 
-static const tool_parser parser = { "shpool-info", "shpool-info", rows, usage, check };
+static const tool_parser parser = { "shpool-info", "shpool-info", rows, usage, check, 0, NULL };
 
 static int leave(int status)
 {

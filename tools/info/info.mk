@@ -5,6 +5,5 @@ shpool_info_SOURCES = \
 	tools/info/info.h \
 	tools/info/json.c \
 	tools/info/link.c \
-	tools/info/overhead.c \
-	$(shpool_tool_sources)
-shpool_info_LDADD = libshpool_core.la
+	tools/info/overhead.c
+shpool_info_LDADD = tools/libtools.a libshpool_core.la

@@ -12,23 +12,6 @@
 #define INTEGER(_json, _of, _member) tool_json_integer(_json, #_member, (long long)(_of)->_member)
 #define TEXT(_json, _of, _member)    tool_json_text(_json, #_member, (_of)->_member)
 
-static tool_json begin_document(void)
-{
-    tool_json json = { .to = stdout };
-
-    tool_json_open(&json, NULL, '{');
-    return json;
-}
-
-/* Past the lists and objects that are open. */
-static int end_document(tool_json *json)
-{
-    while (json->depth > 0) {
-        tool_json_close(json);
-    }
-    return EXIT_OK; /* tool_leave() looks whether it was written */
-}
-
 /* The number, and the letter of sm_90a. */
 static void put_arch(tool_json *json, uint32_t arch)
 {
@@ -68,7 +51,7 @@ static void put_allocator(tool_json *json, const shpool_allocator *allocator)
 
 int json_list(const info_selected *selected)
 {
-    tool_json json = begin_document();
+    tool_json json = tool_json_begin(stdout);
     const shpool_selection *selection = &selected->selection;
 
     tool_json_text(&json, "version", shpool_version());
@@ -82,14 +65,15 @@ int json_list(const info_selected *selected)
     if (selected->status != SHPOOL_OK) {
         tool_json_text(&json, "selected", NULL);
         tool_json_text(&json, "error", shpool_last_error());
-        (void)end_document(&json);
+        tool_json_end(&json, 0);
         return info_failed();
     }
     tool_json_open(&json, "selected", '{');
     tool_json_text(&json, "name", selection->allocator->name);
     TEXT(&json, selection, origin);
     tool_json_text(&json, "spec", selection->text);
-    return end_document(&json);
+    tool_json_end(&json, 0);
+    return EXIT_OK;
 }
 
 static void put_example(tool_json *json, const info_example *example)
@@ -113,7 +97,7 @@ static void put_example(tool_json *json, const info_example *example)
 
 int json_show(const shpool_allocator *allocator)
 {
-    tool_json json = begin_document();
+    tool_json json = tool_json_begin(stdout);
     info_example examples[INFO_EXAMPLES];
 
     put_allocator(&json, allocator);
@@ -122,12 +106,13 @@ int json_show(const shpool_allocator *allocator)
     for (size_t i = 0; i < INFO_EXAMPLES; i++) {
         put_example(&json, &examples[i]);
     }
-    return end_document(&json);
+    tool_json_end(&json, 0);
+    return EXIT_OK;
 }
 
 int json_devices(const shpool_driver_device *devices, size_t count, uint32_t version)
 {
-    tool_json json = begin_document();
+    tool_json json = tool_json_begin(stdout);
 
     tool_json_integer(&json, "driver_version", version);
     tool_json_open(&json, "devices", '[');
@@ -143,7 +128,8 @@ int json_devices(const shpool_driver_device *devices, size_t count, uint32_t ver
         INTEGER(&json, &devices[i], memory);
         tool_json_close(&json);
     }
-    return end_document(&json);
+    tool_json_end(&json, 0);
+    return EXIT_OK;
 }
 
 /* The first `bytes` of a text. */
@@ -177,7 +163,7 @@ static void put_keys(tool_json *json, const char *keys)
 
 int json_config(void)
 {
-    tool_json json = begin_document();
+    tool_json json = tool_json_begin(stdout);
     shpool_variable variable;
     int failed = 0;
 
@@ -197,13 +183,13 @@ int json_config(void)
         put_keys(&json, (i == SHPOOL_VARIABLE_ALLOCATOR) ? shpool_block_keys : NULL);
         tool_json_close(&json);
     }
-    (void)end_document(&json);
+    tool_json_end(&json, 0);
     return failed ? EXIT_FAILED : EXIT_OK;
 }
 
 int json_device(void)
 {
-    tool_json json = begin_document();
+    tool_json json = tool_json_begin(stdout);
     const shpool_device_provider *one;
 
     tool_json_open(&json, "device_allocators", '[');
@@ -215,12 +201,13 @@ int json_device(void)
         put_keys(&json, one->keys);
         tool_json_close(&json);
     }
-    return end_document(&json);
+    tool_json_end(&json, 0);
+    return EXIT_OK;
 }
 
 int json_archs(void)
 {
-    tool_json json = begin_document();
+    tool_json json = tool_json_begin(stdout);
     shpool_arch arch;
 
     tool_json_open(&json, "archs", '[');
@@ -234,7 +221,8 @@ int json_archs(void)
         INTEGER(&json, &arch, blocks_sm);
         tool_json_close(&json);
     }
-    return end_document(&json);
+    tool_json_end(&json, 0);
+    return EXIT_OK;
 }
 
 static void put_overhead(tool_json *json, const info_geometry *geometry,
@@ -264,7 +252,7 @@ static void put_overhead(tool_json *json, const info_geometry *geometry,
 
 int json_overhead(const info_geometry *geometry, const shpool_allocator *only)
 {
-    tool_json json = begin_document();
+    tool_json json = tool_json_begin(stdout);
     info_tally tally = { 0, 0 };
 
     INTEGER(&json, &geometry->want, block_threads);
@@ -277,14 +265,14 @@ int json_overhead(const info_geometry *geometry, const shpool_allocator *only)
             put_overhead(&json, geometry, allocator, &tally);
         }
     }
-    (void)end_document(&json);
+    tool_json_end(&json, 0);
     return info_tally_failed(&tally);
 }
 
 int json_link(const info_link *result, uint32_t arch)
 {
     static const char *const ways[INFO_LINK_WAYS] = { "linker", "memory", "disk" };
-    tool_json json = begin_document();
+    tool_json json = tool_json_begin(stdout);
 
     TEXT(&json, result, allocator);
     put_arch(&json, arch);
@@ -297,5 +285,6 @@ int json_link(const info_link *result, uint32_t arch)
             tool_json_text(&json, ways[i], NULL);
         }
     }
-    return end_document(&json);
+    tool_json_end(&json, 0);
+    return EXIT_OK;
 }

@@ -73,7 +73,8 @@ static int check(int argc, char **argv, void *options)
     return 0;
 }
 
-static const tool_parser parser = { "shpool-info link", "shpool-info link", rows, usage, check };
+static const tool_parser parser = { "shpool-info link", "shpool-info link", rows, usage, check,
+                                    0, NULL };
 
 /* The contents of a file, to be freed by free(); NULL: stderr says why. */
 static void *read_file(const char *path, size_t *bytes_p)

@@ -169,7 +169,7 @@ static int check(int argc, char **argv, void *options)
 }
 
 static const tool_parser parser = { "shpool-info overhead", "shpool-info overhead", rows, usage,
-                                    check };
+                                    check, 0, NULL };
 
 static void print_row(const info_geometry *geometry, const shpool_allocator *allocator,
                       shpool_status status, const shpool_pool *pool)

@@ -239,20 +239,12 @@ static int open_outputs(report *out)
     return 0;
 }
 
-/* Close what is open. */
-static void end_json(tool_json *json)
-{
-    while (json->depth > 0) {
-        tool_json_close(json);
-    }
-}
-
 /* Draw the chart of the rows; 0, or -1: stderr says why not. */
 static int draw(report *out)
 {
     const char *path = out->options->plot;
 
-    end_json(&out->chart);
+    tool_json_end(&out->chart, 0);
     if (out->rows == 0) {
         tool_say("shpool-bench: %s: there are no results to draw\n", path);
         return -1;
@@ -273,7 +265,7 @@ static int finish(report *out)
                bench_s(out->facts.planned));
     }
     failed |= close_output(options->csv, &out->csv, 1);
-    end_json(&out->json);
+    tool_json_end(&out->json, 0);
     failed |= close_output(options->json, &out->json_file, !failed);
     if (options->plot != NULL) {
         failed |= draw(out) != 0;

@@ -98,12 +98,8 @@ shpool_status bench_own_slot_plan(const bench_point *point, shpool_pool *pool);
 /** Why the row of a point of objects cannot exist; NULL: it can. */
 const char *bench_objects_missing(const bench_point *point, const shpool_pool *pool);
 
-/** BENCH_SIZES requests, lognormal, from 16 to `largest` bytes. */
-void bench_object_sizes(uint32_t *sizes, uint32_t median, double sigma, uint32_t largest,
-                        uint32_t seed);
-
-/** The same for a point whose workload has a table of sizes; of objects the row notes if the pool
- *  limits them. */
+/** BENCH_SIZES requests, lognormal, for a point whose workload has a table of sizes; of objects the
+ *  row notes if the pool limits them. */
 void bench_row_sizes(bench_row *row, const bench_options *options, const bench_point *point,
                      const shpool_pool *pool, uint32_t *sizes);
 

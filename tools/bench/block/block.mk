@@ -1,14 +1,8 @@
 # The workloads over block allocators.
-shpool_bench_SOURCES += \
-	tools/bench/block/block.c \
-	tools/bench/block/block.h \
-	tools/bench/block/cpu.c \
-	tools/bench/block/fuzz.h \
-	tools/bench/block/objects.c \
-	tools/bench/block/aging.h \
-	tools/bench/block/objects.h \
-	tools/bench/block/options.c \
-	tools/bench/block/point.c \
+tools_libtools_a_SOURCES += \
+	tools/bench/block/aging.h tools/bench/block/block.c tools/bench/block/block.h \
+	tools/bench/block/cpu.c tools/bench/block/fuzz.h tools/bench/block/objects.c \
+	tools/bench/block/objects.h tools/bench/block/options.c tools/bench/block/point.c \
 	tools/bench/block/workload.h
 EXTRA_DIST += tools/bench/block/cuda.cu tools/bench/block/inline.cu tools/bench/block/kernels.cuh \
 	tools/bench/block/linked.cu

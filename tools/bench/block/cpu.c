@@ -21,56 +21,29 @@ typedef struct cpu_kernel {
     uint32_t    sizes[BENCH_SIZES];
 } cpu_kernel;
 
-/* With no allocator. */
-static void run_own_slots(const cpu_kernel *k, bench_tally *tally)
-{
-    switch (k->scope) {
-#define BENCH_CASE(_name, _threads, _summary) \
-    case BENCH_SCOPE_##_name: \
-        bench_run_own_slot_##_name(shpool_empty_heap(), &k->args, 1, tally); \
-        break;
-        BENCH_SCOPES(BENCH_CASE)
-#undef BENCH_CASE
-    default:
-        break;
-    }
-}
+typedef void body(shpool_heap heap, const bench_args *args, int verify, bench_tally *tally);
 
-static void run(const cpu_kernel *k, shpool_heap heap, bench_tally *tally)
-{
-    switch (bench_kernel_id((uint32_t)k->workload, k->scope)) {
-#define BENCH_CASE(_name, ...) \
-    case BENCH_##_name: \
-        bench_run_##_name(heap, &k->args, 1, tally); \
-        break;
-        BENCH_PLAIN(BENCH_CASE)
-#undef BENCH_CASE
-#define BENCH_CASE(_name, _threads, _summary) \
-    case BENCH_objects + BENCH_SCOPE_##_name: \
-        bench_run_objects_##_name(heap, &k->args, 1, tally); \
-        break;
-        BENCH_SCOPES(BENCH_CASE)
-#undef BENCH_CASE
-    default:
-        break;
-    }
-}
+#define BENCH_BODY(_name, ...)         bench_run_##_name,
+#define BENCH_OBJECTS_BODY(_name, ...) bench_run_objects_##_name,
+#define BENCH_OWN_SLOT_BODY(_name, ...) bench_run_own_slot_##_name,
+static body *const bodies[] = {BENCH_PLAIN(BENCH_BODY) BENCH_SCOPES(BENCH_OBJECTS_BODY)};
+static body *const own_slot_bodies[] = {BENCH_SCOPES(BENCH_OWN_SLOT_BODY)};
 
 static void kernel(void *arg)
 {
     const cpu_kernel *k     = arg;
     bench_tally       tally = {0};
-    shpool_heap       heap;
 
-    if (k->args.slot != 0) {
-        run_own_slots(k, &tally);
+    if (k->args.slot != 0) { /* without an allocator */
+        own_slot_bodies[k->scope](shpool_empty_heap(), &k->args, 1, &tally);
         bench_sum(&k->args, &tally);
-        return;
+    } else {
+        shpool_heap heap = shpool_init(&k->pool, simt_from_shared(simt_dynamic_base()));
+
+        bodies[bench_kernel_id((uint32_t)k->workload, k->scope)](heap, &k->args, 1, &tally);
+        bench_sum(&k->args, &tally);
+        shpool_fini(heap);
     }
-    heap = shpool_init(&k->pool, simt_from_shared(simt_dynamic_base()));
-    run(k, heap, &tally);
-    bench_sum(&k->args, &tally);
-    shpool_fini(heap);
 }
 
 /* Time of this process's own work, on which other load has less influence. */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define BENCH_PREFIX bench_table
+#include "tools/bench/gpu.cuh"
 #include "tools/bench/progress.h"
 #include "block.h"
 #include "kernels.cuh"
@@ -38,12 +39,7 @@ struct launch {
 
 bool failed(cudaError_t error, const char *what, bench_row *row)
 {
-    if (error == cudaSuccess) {
-        return false;
-    }
-    snprintf(row->note, sizeof(row->note), "%s: %s", what, cudaGetErrorString(error));
-    (void)cudaGetLastError();
-    return true;
+    return bench_failed(error, what, row->note, sizeof(row->note));
 }
 
 cudaError_t start(const launch &l, unsigned grid)
@@ -53,34 +49,9 @@ cudaError_t start(const launch &l, unsigned grid)
     return cudaLaunchKernel(l.kernel, dim3(grid), dim3(l.threads), arguments, l.shared, NULL);
 }
 
-/* Milliseconds of one launch. */
 cudaError_t timed(const launch &l, unsigned grid, float *ms)
 {
-    cudaEvent_t from = NULL;
-    cudaEvent_t to   = NULL;
-    cudaError_t error = cudaEventCreate(&from);
-
-    if (error == cudaSuccess) {
-        error = cudaEventCreate(&to);
-    }
-    if (error == cudaSuccess) {
-        error = cudaEventRecord(from);
-    }
-    if (error == cudaSuccess) {
-        error = start(l, grid);
-    }
-    if (error == cudaSuccess) {
-        error = cudaEventRecord(to);
-    }
-    if (error == cudaSuccess) {
-        error = cudaEventSynchronize(to);
-    }
-    if (error == cudaSuccess) {
-        error = cudaEventElapsedTime(ms, from, to);
-    }
-    (void)cudaEventDestroy(from);
-    (void)cudaEventDestroy(to);
-    return error;
+    return bench_timed([&]() { return start(l, grid); }, ms);
 }
 
 /* Blocks per SM that fit, at most 4, times the SMs. */

@@ -92,8 +92,9 @@ static double normal(uint32_t *state)
     return sum;
 }
 
-void bench_object_sizes(uint32_t *sizes, uint32_t median, double sigma, uint32_t largest,
-                        uint32_t seed)
+/* BENCH_SIZES requests, from 16 to `largest` bytes. */
+static void draw_sizes(uint32_t *sizes, uint32_t median, double sigma, uint32_t largest,
+                       uint32_t seed)
 {
     uint32_t state = seed * 2246822519u + 12345u;
     size_t   i;
@@ -116,9 +117,9 @@ void bench_row_sizes(bench_row *row, const bench_options *options, const bench_p
     const uint32_t largest = ((bytes != 0) && (bytes < most)) ? bytes : most;
 
     if (point->workload == BENCH_aging) {
-        bench_object_sizes(sizes, BENCH_AGING_MEDIAN, BENCH_AGING_SIGMA,
-                           (bytes < BENCH_AGING_LARGEST) ? bytes : BENCH_AGING_LARGEST,
-                           options->seed);
+        draw_sizes(sizes, BENCH_AGING_MEDIAN, BENCH_AGING_SIGMA,
+                   (bytes < BENCH_AGING_LARGEST) ? bytes : BENCH_AGING_LARGEST,
+                   options->seed);
     }
     if (point->workload != BENCH_objects) {
         return;
@@ -127,7 +128,7 @@ void bench_row_sizes(bench_row *row, const bench_options *options, const bench_p
         snprintf(row->note, sizeof(row->note), "requests of at most %u bytes: what a pool holds",
                  (unsigned)largest);
     }
-    bench_object_sizes(sizes, point->median, options->sigma,
-                       (largest < BENCH_LEAST_OBJECT) ? BENCH_LEAST_OBJECT : largest,
-                       options->seed);
+    draw_sizes(sizes, point->median, options->sigma,
+               (largest < BENCH_LEAST_OBJECT) ? BENCH_LEAST_OBJECT : largest,
+               options->seed);
 }

@@ -160,7 +160,8 @@ static int conflicts(int argc, char **argv, void *options)
     return skips_asked(o);
 }
 
-static const tool_parser parser = {"shpool-bench", "shpool-bench", option_rows, usage, conflicts};
+static const tool_parser parser = {"shpool-bench", "shpool-bench", option_rows, usage, conflicts, 0,
+                                   NULL};
 
 int bench_options_parse(int argc, char **argv, bench_options *options)
 {

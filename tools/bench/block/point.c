@@ -87,16 +87,18 @@ void bench_args_init(bench_args *args, const bench_options *options, const bench
 int bench_row_tally(bench_row *row, size_t workload, const bench_tally *tally)
 {
     row->operations = tally->ops;
-    row->refused    = tally->failures;
+    row->failures   = tally->failures;
     row->errors += tally->errors;
-    row->failed = (tally->ops != 0) ? 100.0 * (double)tally->failures / (double)tally->ops : 0.0;
+    row->failures_percent =
+        (tally->ops != 0) ? 100.0 * (double)tally->failures / (double)tally->ops : 0.0;
     if (((bench_workload_at(workload)->traits & BENCH_FILLS) != 0) && (row->shared_bytes != 0)) {
-        row->failed      = -1.0; /* each ends with one */
-        row->utilisation = 100.0 * (double)tally->payload /
-                           ((double)row->shared_bytes * row->blocks);
+        row->failures_percent = -1.0; /* each ends with one */
+        row->utilisation_percent = 100.0 * (double)tally->payload /
+                                   ((double)row->shared_bytes * row->blocks);
     }
     if ((workload == BENCH_objects) && (tally->ops != 0)) { /* refusals are not among its ops */
-        row->failed = 100.0 * (double)tally->failures / (double)(tally->ops + tally->failures);
+        row->failures_percent =
+            100.0 * (double)tally->failures / (double)(tally->ops + tally->failures);
     }
     if (tally->digest != 0) {
         snprintf(row->digest, sizeof(row->digest), "%016llx", tally->digest);

@@ -39,9 +39,31 @@ template <typename T> __device__ __forceinline__ uint32_t ls_fold(T v)
 
 /* ---- operations: what is done with a tile ---- */
 
+template <typename T, int NT, int VT> struct ls_tile {
+    const T  *in;
+    T        *out;
+    ptrdiff_t left; /* elements, from this tile on */
+    int       tid;
+    T        *smem;
+};
+
+/* An operation loads a tile into registers, and may store them; or it copies the tile in its own
+ * way. */
+#define LS_IN(_name, _registers) \
+    template <typename T, int NT, int VT> \
+    static __device__ __forceinline__ void _name(const ls_tile<T, NT, VT> &x, _registers)
+#define LS_LOAD  LS_IN(load, T (&reg)[VT])
+#define LS_STORE LS_IN(store, T (&reg)[VT])
+#define LS_COPY \
+    static constexpr bool copies = true; \
+    template <typename T, int NT, int VT> \
+    static __device__ __forceinline__ void copy(const ls_tile<T, NT, VT> &x)
+
 struct ls_plain { /* no shared memory, nothing to prepare */
+    static constexpr bool copies = false;
     template <typename T, int NT, int VT> static constexpr uint32_t shared() { return 0; }
     template <typename T, int NT, int VT> static __device__ void begin(T *, int) {}
+    LS_STORE { shpool::reg_to_global<NT, VT>(x.left, reg, x.tid, x.out); }
 };
 
 struct ls_staged : ls_plain { /* a tile in shared memory */
@@ -51,132 +73,89 @@ struct ls_staged : ls_plain { /* a tile in shared memory */
     }
 };
 
-#define LS_TILE \
-    template <typename T, int NT, int VT> \
-    static __device__ __forceinline__ void tile(const T *in, T *out, ptrdiff_t left, int tid, \
-                                                T *smem)
-#define LS_LOAD \
-    template <typename T, int NT, int VT> \
-    static __device__ __forceinline__ void load(const T *in, ptrdiff_t left, int tid, T *smem, \
-                                                T (&reg)[VT])
-#define LS_UNUSED (void)smem
-
 template <copy_path P> struct ls_direct : ls_plain {
-    LS_TILE
-    {
-        LS_UNUSED;
-        shpool::global_to_global<NT, VT, P>(left, in, tid, out);
-    }
+    LS_COPY { shpool::global_to_global<NT, VT, P>(x.left, x.in, x.tid, x.out); }
 };
 
 struct ls_loop : ls_plain {
-    LS_TILE
+    LS_COPY
     {
-        LS_UNUSED;
-        shpool::mem_to_mem_loop<NT>((left < NT * VT) ? left : NT * VT, in, tid, out, false);
+        shpool::mem_to_mem_loop<NT>((x.left < NT * VT) ? x.left : NT * VT, x.in, x.tid, x.out,
+                                    false);
     }
 };
 
 struct ls_strided : ls_plain {
-    LS_TILE
-    {
-        T reg[VT];
-
-        LS_UNUSED;
-        shpool::global_to_reg<NT, VT>(left, in, tid, reg);
-        shpool::reg_to_global<NT, VT>(left, reg, tid, out);
-    }
-    LS_LOAD
-    {
-        LS_UNUSED;
-        shpool::global_to_reg<NT, VT>(left, in, tid, reg);
-    }
+    LS_LOAD { shpool::global_to_reg<NT, VT>(x.left, x.in, x.tid, reg); }
 };
 
 template <copy_path P> struct ls_thread : ls_plain {
-    LS_TILE
-    {
-        T reg[VT];
-
-        LS_UNUSED;
-        shpool::global_to_thread<NT, VT, P>(left, in, tid, reg);
-        shpool::thread_to_global<NT, VT, P>(left, reg, tid, out);
-    }
-    LS_LOAD
-    {
-        LS_UNUSED;
-        shpool::global_to_thread<NT, VT, P>(left, in, tid, reg);
-    }
+    LS_LOAD { shpool::global_to_thread<NT, VT, P>(x.left, x.in, x.tid, reg); }
+    LS_STORE { shpool::thread_to_global<NT, VT, P>(x.left, reg, x.tid, x.out); }
 };
 
 template <copy_path P, copy_path STORE> struct ls_shared : ls_staged {
-    LS_TILE
+    LS_COPY
     {
-        shpool::global_to_shared<NT, VT, P>(left, in, tid, smem);
-        shpool::shared_to_global<NT, VT, STORE>(left, smem, tid, out);
+        shpool::global_to_shared<NT, VT, P>(x.left, x.in, x.tid, x.smem);
+        shpool::shared_to_global<NT, VT, STORE>(x.left, x.smem, x.tid, x.out);
     }
     LS_LOAD
     {
-        shpool::global_to_shared<NT, VT, P>(left, in, tid, smem);
-        shpool::shared_to_reg<NT, VT>(smem, tid, reg);
+        shpool::global_to_shared<NT, VT, P>(x.left, x.in, x.tid, x.smem);
+        shpool::shared_to_reg<NT, VT>(x.smem, x.tid, reg);
     }
 };
 
 /* Strided in memory, thread order in registers, by way of shared memory. */
 struct ls_turned : ls_staged {
-    LS_TILE
-    {
-        T reg[VT];
-
-        shpool::global_to_shared<NT, VT>(left, in, tid, smem);
-        shpool::shared_to_thread<VT>(smem, tid, reg);
-        shpool::thread_to_shared<VT>(reg, tid, smem);
-        shpool::shared_to_global<NT, VT>(left, smem, tid, out);
-    }
     LS_LOAD
     {
-        shpool::global_to_shared<NT, VT>(left, in, tid, smem);
-        shpool::shared_to_thread<VT>(smem, tid, reg);
+        shpool::global_to_shared<NT, VT>(x.left, x.in, x.tid, x.smem);
+        shpool::shared_to_thread<VT>(x.smem, x.tid, reg);
+    }
+    LS_STORE
+    {
+        shpool::thread_to_shared<VT>(reg, x.tid, x.smem);
+        shpool::shared_to_global<NT, VT>(x.left, x.smem, x.tid, x.out);
     }
 };
 
 struct ls_half : ls_staged {
     LS_LOAD
     {
-        T x[VT];
+        T strided[VT];
 
-        shpool::global_to_reg<NT, VT>(left, in, tid, x);
-        shpool::half_smem_transpose<NT, VT>(x, tid, smem, reg);
+        shpool::global_to_reg<NT, VT>(x.left, x.in, x.tid, strided);
+        shpool::half_smem_transpose<NT, VT>(strided, x.tid, x.smem, reg);
     }
 };
+
+/* The elements that a thread's registers get, or whose places they get. */
+template <int NT, int VT> __device__ __forceinline__ void ls_permute(int tid, int (&index)[VT])
+{
+    for (int i = 0; i < VT; i++) {
+        index[i] = (int)bench_ls_permuted(NT * i + tid, NT * VT);
+    }
+}
 
 struct ls_gather : ls_plain {
-    LS_TILE
+    LS_LOAD
     {
-        T   reg[VT];
         int index[VT];
 
-        LS_UNUSED;
-        for (int i = 0; i < VT; i++) {
-            index[i] = (int)bench_ls_permuted(NT * i + tid, NT * VT);
-        }
-        shpool::gather<NT, VT>(left, in, index, tid, reg, false);
-        shpool::reg_to_global<NT, VT>(left, reg, tid, out);
+        ls_permute<NT>(x.tid, index);
+        shpool::gather<NT, VT>(x.left, x.in, index, x.tid, reg, false);
     }
 };
 
-struct ls_scatter : ls_plain {
-    LS_TILE
+struct ls_scatter : ls_strided {
+    LS_STORE
     {
-        T   reg[VT];
         int index[VT];
 
-        LS_UNUSED;
-        for (int i = 0; i < VT; i++) {
-            index[i] = (int)bench_ls_permuted(NT * i + tid, NT * VT);
-        }
-        shpool::global_to_reg<NT, VT>(left, in, tid, reg);
-        shpool::scatter<NT, VT>(left, reg, tid, index, out, false);
+        ls_permute<NT>(x.tid, index);
+        shpool::scatter<NT, VT>(x.left, reg, x.tid, index, x.out, false);
     }
 };
 
@@ -194,141 +173,86 @@ struct ls_gather_direct : ls_plain {
         }
         __syncthreads();
     }
-    LS_TILE
+    LS_COPY
     {
-        shpool::gather_global_to_global<NT, VT>(left, in, reinterpret_cast<const int *>(smem), tid,
-                                                out, false);
+        shpool::gather_global_to_global<NT, VT>(
+            x.left, x.in, reinterpret_cast<const int *>(x.smem), x.tid, x.out, false);
     }
 };
 
 /* Two lists that happen to be adjacent. */
 struct ls_load2 : ls_plain {
-    LS_TILE
+    LS_LOAD
     {
-        T               reg[VT];
-        const ptrdiff_t tile  = (left < NT * VT) ? left : NT * VT;
+        const ptrdiff_t tile  = (x.left < NT * VT) ? x.left : NT * VT;
         const ptrdiff_t first = tile / 2;
 
-        LS_UNUSED;
-        shpool::load2_to_reg<NT, VT, VT>(in, first, in + first, tile - first, tid, reg);
-        shpool::reg_to_global<NT, VT>(left, reg, tid, out);
+        shpool::load2_to_reg<NT, VT, VT>(x.in, first, x.in + first, tile - first, x.tid, reg);
     }
 };
 
 struct ls_merge : ls_plain {
-    LS_TILE
+    LS_LOAD
     {
-        T         reg[VT];
         int       index[VT];
         const int first = NT * VT / 2;
 
-        LS_UNUSED;
-        for (int i = 0; i < VT; i++) {
-            index[i] = (int)bench_ls_permuted(NT * i + tid, NT * VT);
-        }
-        shpool::transfer_merge_reg<NT, VT>(left, in, in + first, first, index, tid, reg);
-        shpool::reg_to_global<NT, VT>(left, reg, tid, out);
+        ls_permute<NT>(x.tid, index);
+        shpool::transfer_merge_reg<NT, VT>(x.left, x.in, x.in + first, first, index, x.tid, reg);
     }
 };
 
+/* Whole tiles only: CUB's unguarded calls are the faster ones. */
 template <cub::BlockLoadAlgorithm L, cub::BlockStoreAlgorithm S> struct ls_cub : ls_plain {
-    template <typename T, int NT, int VT> struct types {
-        typedef cub::BlockLoad<T, NT, VT, L>  load;
-        typedef cub::BlockStore<T, NT, VT, S> store;
-        union storage {
-            typename load::TempStorage  l;
-            typename store::TempStorage s;
-        };
+    template <typename T, int NT, int VT> union storage {
+        typename cub::BlockLoad<T, NT, VT, L>::TempStorage  l;
+        typename cub::BlockStore<T, NT, VT, S>::TempStorage s;
     };
     template <typename T, int NT, int VT> static constexpr uint32_t shared()
     {
-        return sizeof(typename types<T, NT, VT>::storage);
+        return sizeof(storage<T, NT, VT>);
     }
-    LS_TILE
+    static __device__ __forceinline__ void sync()
     {
-        T     reg[VT];
-        auto *storage = reinterpret_cast<typename types<T, NT, VT>::storage *>(smem);
-
-        (void)tid;
-        (void)left; /* always whole tiles here, and CUB's unguarded calls are the faster ones */
-        typename types<T, NT, VT>::load(storage->l).Load(in, reg);
-        if (uses_shared) {
-            __syncthreads();
-        }
-        typename types<T, NT, VT>::store(storage->s).Store(out, reg);
-        if (uses_shared) {
-            __syncthreads();
+        if ((L == cub::BLOCK_LOAD_TRANSPOSE) || (L == cub::BLOCK_LOAD_WARP_TRANSPOSE)) {
+            __syncthreads(); /* others use shared memory, too */
         }
     }
     LS_LOAD
     {
-        auto *storage = reinterpret_cast<typename types<T, NT, VT>::storage *>(smem);
-
-        (void)tid;
-        (void)left;
-        typename types<T, NT, VT>::load(storage->l).Load(in, reg);
-        if (uses_shared) {
-            __syncthreads();
-        }
+        cub::BlockLoad<T, NT, VT, L>(reinterpret_cast<storage<T, NT, VT> *>(x.smem)->l)
+            .Load(x.in, reg);
+        sync();
     }
-    static constexpr bool uses_shared =
-        (L == cub::BLOCK_LOAD_TRANSPOSE) || (L == cub::BLOCK_LOAD_WARP_TRANSPOSE);
+    LS_STORE
+    {
+        cub::BlockStore<T, NT, VT, S>(reinterpret_cast<storage<T, NT, VT> *>(x.smem)->s)
+            .Store(x.out, reg);
+        sync();
+    }
 };
 
 /* Records of VT words, one a thread, as they are; and in groups of NT. */
-struct ls_records : ls_plain {
-    LS_TILE
+template <bool BLOCKED> struct ls_records : ls_plain {
+    template <int NT, int VT> static __device__ __forceinline__ auto place(int tid, int i)
     {
-        T reg[VT];
-
-        load<T, NT, VT>(in, left, tid, smem, reg);
-        for (int i = 0; i < VT; i++) {
-            out[VT * tid + i] = reg[i];
-        }
+        return BLOCKED ? shpool_layout_index(tid, i, VT, NT) : VT * tid + i;
     }
     LS_LOAD
     {
-        LS_UNUSED;
-        (void)left;
         for (int i = 0; i < VT; i++) {
-            reg[i] = in[VT * tid + i];
+            reg[i] = x.in[place<NT, VT>(x.tid, i)];
         }
     }
-};
-struct ls_blocked : ls_plain {
-    LS_TILE
+    LS_STORE
     {
-        T reg[VT];
-
-        load<T, NT, VT>(in, left, tid, smem, reg);
         for (int i = 0; i < VT; i++) {
-            out[shpool_layout_index(tid, i, VT, NT)] = reg[i];
-        }
-    }
-    LS_LOAD
-    {
-        LS_UNUSED;
-        (void)left;
-        for (int i = 0; i < VT; i++) {
-            reg[i] = in[shpool_layout_index(tid, i, VT, NT)];
+            x.out[place<NT, VT>(x.tid, i)] = reg[i];
         }
     }
 };
 
 /* ---- kernels ---- */
-
-template <typename OP, typename T, int NT, int VT>
-__global__ void __launch_bounds__(NT) ls_copy(const T *in, T *out, ull count, uint32_t *)
-{
-    extern __shared__ __align__(128) unsigned char bench_ls_shared[];
-    T        *smem = reinterpret_cast<T *>(bench_ls_shared);
-    const int tid  = (int)threadIdx.x;
-
-    OP::template begin<T, NT, VT>(smem, tid);
-    for (ull at = (ull)blockIdx.x * (NT * VT); at < count; at += (ull)gridDim.x * (NT * VT)) {
-        OP::template tile<T, NT, VT>(in + at, out + at, (ptrdiff_t)(count - at), tid, smem);
-    }
-}
 
 /* The sum is stored on request or never: the compiler cannot know which. */
 __device__ __forceinline__ void ls_keep(uint32_t total, uint32_t *sum, ull count)
@@ -341,22 +265,45 @@ __device__ __forceinline__ void ls_keep(uint32_t total, uint32_t *sum, ull count
 }
 
 template <typename OP, typename T, int NT, int VT>
-__global__ void __launch_bounds__(NT) ls_sum(const T *in, T *, ull count, uint32_t *sum)
+__device__ __forceinline__ void ls_copy(const ls_tile<T, NT, VT> x)
+{
+    if constexpr (OP::copies) {
+        OP::copy(x);
+    } else {
+        T reg[VT];
+
+        OP::load(x, reg);
+        OP::store(x, reg);
+    }
+}
+
+/* Copy all tiles, or only load them: then the sum of all words is kept. */
+template <typename OP, typename T, int NT, int VT, bool STORES>
+__global__ void __launch_bounds__(NT) ls_run(const T *in, T *out, ull count, uint32_t *sum)
 {
     extern __shared__ __align__(128) unsigned char bench_ls_shared[];
     T        *smem  = reinterpret_cast<T *>(bench_ls_shared);
     const int tid   = (int)threadIdx.x;
     uint32_t  total = 0;
 
+    OP::template begin<T, NT, VT>(smem, tid);
     for (ull at = (ull)blockIdx.x * (NT * VT); at < count; at += (ull)gridDim.x * (NT * VT)) {
-        T reg[VT];
+        const ls_tile<T, NT, VT> x = {in + at, out + at, (ptrdiff_t)(count - at), tid, smem};
 
-        OP::template load<T, NT, VT>(in + at, (ptrdiff_t)(count - at), tid, smem, reg);
-        for (int i = 0; i < VT; i++) {
-            total += ls_fold(reg[i]);
+        if constexpr (STORES) {
+            ls_copy<OP>(x);
+        } else {
+            T reg[VT];
+
+            OP::load(x, reg);
+            for (int i = 0; i < VT; i++) {
+                total += ls_fold(reg[i]);
+            }
         }
     }
-    ls_keep(total, sum, count);
+    if constexpr (!STORES) {
+        ls_keep(total, sum, count);
+    }
 }
 
 /* By the copy engine, with BUFFERS tiles in flight: 1, or 2 alternating. */

@@ -32,6 +32,32 @@ typedef struct report {
     uint32_t           type_bytes; /* the type that best[] is about */
 } report;
 
+/* The options as facts of a result, and its members. */
+static const bench_column option_columns[] = {
+    {"bytes", BENCH_U64, BENCH_AT(bench_ls_options, bytes), NULL, 0, NULL},
+    {"repeats", BENCH_U32, BENCH_AT(bench_ls_options, repeats), NULL, 0, NULL},
+    {"waves", BENCH_U32, BENCH_AT(bench_ls_options, waves), NULL, 0, NULL},
+    BENCH_LAST};
+
+static const bench_column row_columns[] = {
+    {"function", BENCH_NAME, BENCH_AT(bench_ls_row, entry.function), "function", -24, NULL},
+    {"path", BENCH_NAME, BENCH_AT(bench_ls_row, entry.path), "path", -13, NULL},
+    {"type_bytes", BENCH_U32, BENCH_AT(bench_ls_row, entry.type_bytes), "type", 4, NULL},
+    {"threads", BENCH_U32, BENCH_AT(bench_ls_row, entry.threads), "NT", 4, NULL},
+    {"values", BENCH_U32, BENCH_AT(bench_ls_row, entry.values), "VT", 3, NULL},
+    {"counts", BENCH_NAME, BENCH_AT(bench_ls_row, counts), "counts", -12, NULL},
+    {"gbs", BENCH_REAL, BENCH_AT(bench_ls_row, gbs), "GB/s", 8, "%.1f"},
+    {"device_copy_gbs", BENCH_REAL, BENCH_AT(bench_ls_row, copy_gbs), NULL, 0, NULL},
+    {"copy_percent", BENCH_REAL, BENCH_AT(bench_ls_row, copy_percent), "copy %", 6, "%.1f"},
+    {"cub_mode", BENCH_NAME, BENCH_AT(bench_ls_row, cub_mode), "best CUB", -14, NULL},
+    {"cub_gbs", BENCH_REAL, BENCH_AT(bench_ls_row, cub_gbs), "its GB/s", 8, "%.1f"},
+    {"ratio", BENCH_REAL, BENCH_AT(bench_ls_row, ratio), "ratio", 6, "%.3f"},
+    {"registers", BENCH_INT, BENCH_AT(bench_ls_row, registers), "regs", 4, NULL},
+    {"shared_bytes", BENCH_U32, BENCH_AT(bench_ls_row, entry.shared_bytes), NULL, 0, NULL},
+    {"errors", BENCH_U64, BENCH_AT(bench_ls_row, errors), "errors", 6, NULL},
+    {"note", BENCH_TEXT, BENCH_AT(bench_ls_row, note), "", 0, NULL},
+    BENCH_LAST};
+
 /* ---- the command line ---- */
 
 /* The command line's request. */
@@ -119,7 +145,7 @@ static int check_words(int argc, char **argv, void *into)
 }
 
 static const tool_parser parser = {"shpool-bench loadstore", "shpool-bench", option_rows, usage,
-                                   check_words};
+                                   check_words, 0, NULL};
 
 /* Whether the two lists have a value in common. */
 static int meet(const bench_list *wanted, const bench_list *there)
@@ -161,6 +187,11 @@ static int check_shapes(const bench_ls_options *options)
     return -1;
 }
 
+int bench_ls_wants(const bench_list *list, uint32_t value)
+{
+    return (list->count == 0) || bench_list_has(list, value);
+}
+
 /* ---- output ---- */
 
 /* One line for each kind: the fastest of this type, and its shape. */
@@ -188,6 +219,14 @@ static void challenge(report *out, champion which, const bench_ls_row *row)
     }
 }
 
+/* The members of a row that follow from others. */
+static void derive(bench_ls_row *row)
+{
+    row->counts       = (row->entry.check == BENCH_LS_SUM) ? "read" : "read+written";
+    row->copy_percent = (row->gbs >= 0.0) ? 100.0 * row->gbs / row->copy_gbs : -1.0;
+    row->ratio = ((row->gbs >= 0.0) && (row->cub_gbs > 0.0)) ? row->gbs / row->cub_gbs : -1.0;
+}
+
 static void take_row(const bench_ls_row *measured, void *user)
 {
     bench_ls_row          derived = *measured;
@@ -196,7 +235,7 @@ static void take_row(const bench_ls_row *measured, void *user)
     const bench_ls_entry *e       = &row->entry;
     const int             load    = e->check == BENCH_LS_SUM;
 
-    bench_ls_derive(&derived);
+    derive(&derived);
 
     if (out->type_bytes != e->type_bytes) {
         summary(out);
@@ -218,12 +257,12 @@ static void take_row(const bench_ls_row *measured, void *user)
     }
     if (out->format == OUTPUT_JSON) {
         tool_json_open(&out->json, NULL, '{');
-        bench_json_members(&out->json, bench_ls_row_columns, row);
+        bench_json_members(&out->json, row_columns, row);
         tool_json_close(&out->json);
     } else if (out->format == OUTPUT_CSV) {
-        bench_csv_row(stdout, bench_ls_row_columns, row);
+        bench_csv_row(stdout, row_columns, row);
     } else {
-        bench_table_row(stdout, bench_ls_row_columns, row, 0, NULL);
+        bench_table_row(stdout, row_columns, row, 0, NULL);
     }
 }
 
@@ -233,31 +272,28 @@ static void header(report *out, const bench_ls_options *options, const bench_ori
 
     if (out->format == OUTPUT_CSV) {
         bench_csv_facts(stdout, bench_origin_columns, origin);
-        bench_csv_facts(stdout, bench_ls_option_columns, options);
-        bench_csv_heading(stdout, bench_ls_row_columns);
+        bench_csv_facts(stdout, option_columns, options);
+        bench_csv_heading(stdout, row_columns);
         return;
     }
     if (out->format == OUTPUT_JSON) {
-        out->json.to = stdout;
-        tool_json_open(&out->json, NULL, '{');
+        out->json = tool_json_begin(stdout);
         bench_json_members(&out->json, bench_origin_columns, origin);
-        bench_json_members(&out->json, bench_ls_option_columns, options);
+        bench_json_members(&out->json, option_columns, options);
         tool_json_open(&out->json, "rows", '[');
         return;
     }
     snprintf(how, sizeof(how), "%llu bytes read and as many written, median of %u launches, waves "
              "%u", options->bytes, (unsigned)options->repeats, (unsigned)options->waves);
     bench_origin_print(stdout, origin, how);
-    bench_table_heading(stdout, bench_ls_row_columns, 0, NULL);
+    bench_table_heading(stdout, row_columns, 0, NULL);
 }
 
 /* Final output after the rows; returns the exit status. */
 static int finish(report *out, int failed, const char *error)
 {
     summary(out);
-    while (out->json.depth > 0) {
-        tool_json_close(&out->json);
-    }
+    tool_json_end(&out->json, 0);
     if (failed) {
         tool_say("shpool-bench: loadstore: %s\n", error);
     } else if (out->errors != 0) {

@@ -75,7 +75,7 @@ typedef struct bench_ls_row {
     int      blocks;     /* on a multiprocessor at a time */
     unsigned long long errors; /* elements that were wrong */
     char     note[160];  /* why a figure is missing */
-    /* bench_ls_derive() */
+    /* what follows from the others */
     const char *counts;  /* "read" or "read+written": what the rate counts */
     double   copy_percent;
     double   ratio;      /* to CUB's best mode */
@@ -97,13 +97,6 @@ void bench_loadstore_shapes(bench_ls_shapes *shapes);
 /** All rows; 0, or -1 with the reason in error (256 bytes). */
 int bench_loadstore_run(const bench_ls_options *options, bench_ls_sink sink, void *user,
                         char *error);
-
-/** The columns of the options in a file of results, in addition to its origin; those of rows. */
-extern const bench_column bench_ls_option_columns[];
-extern const bench_column bench_ls_row_columns[];
-
-/** The members of a row that follow from others. */
-void bench_ls_derive(bench_ls_row *row);
 
 /** Whether one of the options' lists has the value; an empty one is all. */
 int bench_ls_wants(const bench_list *list, uint32_t value);

@@ -1,6 +1,5 @@
 # Block-cooperative loads and stores, beside CUB's.
-shpool_bench_SOURCES += \
-	tools/bench/loadstore/facts.c \
+tools_libtools_a_SOURCES += \
 	tools/bench/loadstore/loadstore.c \
 	tools/bench/loadstore/loadstore.h
 EXTRA_DIST += tools/bench/loadstore/kernels.cuh tools/bench/loadstore/run.cu \

@@ -11,6 +11,7 @@
 
 #include <shpool/layout.h>
 
+#include "tools/bench/gpu.cuh"
 #include "loadstore.h"
 
 typedef unsigned long long ull;
@@ -42,20 +43,9 @@ struct bench {
     unsigned char *in, *out;
     ull           *errors;
     uint32_t      *sum;
-    cudaEvent_t    from, to;
     int            sms;
     char          *error; /* of the run; a row has a note of its own */
 };
-
-bool failed(cudaError_t error, const char *what, char *text, size_t bytes)
-{
-    if (error == cudaSuccess) {
-        return false;
-    }
-    snprintf(text, bytes, "%s: %s", what, cudaGetErrorString(error));
-    (void)cudaGetLastError();
-    return true;
-}
 
 /* ---- input, and the expected output ---- */
 
@@ -159,21 +149,9 @@ cudaError_t start(const bench &b, const job &j, uint32_t *sum)
                             j.entry->shared_bytes, NULL);
 }
 
-/* Milliseconds of the work that `work` enqueues. */
-template <typename WORK> cudaError_t timed(const bench &b, const WORK &work, float *ms)
+cudaError_t device_copy(const bench &b)
 {
-    cudaError_t error = cudaEventRecord(b.from);
-
-    if (error == cudaSuccess) {
-        error = work();
-    }
-    if (error == cudaSuccess) {
-        error = cudaEventRecord(b.to);
-    }
-    if (error == cudaSuccess) {
-        error = cudaEventSynchronize(b.to);
-    }
-    return (error == cudaSuccess) ? cudaEventElapsedTime(ms, b.from, b.to) : error;
+    return cudaMemcpyAsync(b.out, b.in, b.options->bytes, cudaMemcpyDeviceToDevice, NULL);
 }
 
 /* The median of options->repeats, after two that warm the instruction cache. */
@@ -187,7 +165,7 @@ template <typename WORK> cudaError_t median(const bench &b, const WORK &work, fl
     }
     for (float &t : times) {
         if (error == cudaSuccess) {
-            error = timed(b, work, &t);
+            error = bench_timed(work, &t);
         }
     }
     std::sort(times.begin(), times.end());
@@ -230,8 +208,8 @@ bool shape_grid(const bench &b, job *j, bench_ls_row *row)
     if (e->kernel == NULL) { /* the library's own launch */
         return true;
     }
-    if (failed(cudaFuncGetAttributes(&attributes, e->kernel), "cudaFuncGetAttributes", row->note,
-               sizeof(row->note))) {
+    if (bench_failed(cudaFuncGetAttributes(&attributes, e->kernel), "cudaFuncGetAttributes",
+                     row->note, sizeof(row->note))) {
         return false;
     }
     if ((cudaFuncSetAttribute(e->kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
@@ -278,8 +256,8 @@ bool measure(const bench &b, const bench_ls_entry &entry, double copy_gbs, bench
     if (error == cudaSuccess) {
         error = median(b, [&]() { return start(b, j, NULL); }, &ms);
     }
-    if (failed(error, "launch", row->note, sizeof(row->note))) {
-        return !failed(cudaDeviceSynchronize(), entry.function, b.error, 256);
+    if (bench_failed(error, "launch", row->note, sizeof(row->note))) {
+        return !bench_failed(cudaDeviceSynchronize(), entry.function, b.error, 256);
     }
     row->gbs = (double)bytes / ms * 1e-6;
     return true;
@@ -334,9 +312,8 @@ bool run_type(const bench &b, const std::vector<bench_ls_entry> &entries, bench_
     float                   ms   = 0.0f;
     double                  copy = 0.0;
 
-    if (failed(median(b, [&]() {
-            return cudaMemcpyAsync(b.out, b.in, o->bytes, cudaMemcpyDeviceToDevice, NULL);
-        }, &ms), "cudaMemcpyAsync", b.error, 256)) {
+    if (bench_failed(median(b, [&]() { return device_copy(b); }, &ms), "cudaMemcpyAsync", b.error,
+                     256)) {
         return false;
     }
     copy = 2.0 * (double)o->bytes / ms * 1e-6;
@@ -363,30 +340,27 @@ bool run_type(const bench &b, const std::vector<bench_ls_entry> &entries, bench_
 
 bool prepare(bench *b)
 {
-    int   device = 0;
-    float spun   = 0.0f;
-    bool  good =
-        !failed(cudaGetDevice(&device), "cudaGetDevice", b->error, 256) &&
-        !failed(cudaDeviceGetAttribute(&b->sms, cudaDevAttrMultiProcessorCount, device),
-                "cudaDeviceGetAttribute", b->error, 256) &&
-        !failed(cudaEventCreate(&b->from), "cudaEventCreate", b->error, 256) &&
-        !failed(cudaEventCreate(&b->to), "cudaEventCreate", b->error, 256) &&
-        !failed(cudaMalloc(&b->in, b->options->bytes), "cudaMalloc of --bytes", b->error, 256) &&
-        !failed(cudaMalloc(&b->out, b->options->bytes), "cudaMalloc of --bytes", b->error, 256) &&
-        !failed(cudaMalloc(&b->errors, sizeof(*b->errors)), "cudaMalloc", b->error, 256) &&
-        !failed(cudaMalloc(&b->sum, 2 * sizeof(*b->sum)), "cudaMalloc", b->error, 256);
+    const size_t bytes  = b->options->bytes;
+    int          device = 0;
+    float        spun   = 0.0f;
+    const auto   good   = [b](cudaError_t error, const char *what) {
+        return !bench_failed(error, what, b->error, 256);
+    };
 
-    if (!good) {
+    if (!good(cudaGetDevice(&device), "cudaGetDevice") ||
+        !good(cudaDeviceGetAttribute(&b->sms, cudaDevAttrMultiProcessorCount, device),
+              "cudaDeviceGetAttribute") ||
+        !good(cudaMalloc(&b->in, bytes), "cudaMalloc of --bytes") ||
+        !good(cudaMalloc(&b->out, bytes), "cudaMalloc of --bytes") ||
+        !good(cudaMalloc(&b->errors, sizeof(*b->errors)), "cudaMalloc") ||
+        !good(cudaMalloc(&b->sum, 2 * sizeof(*b->sum)), "cudaMalloc")) {
         return false;
     }
-    fill<<<b->sms * 4, 512>>>(reinterpret_cast<uint32_t *>(b->in), b->options->bytes / 4);
+    fill<<<b->sms * 4, 512>>>(reinterpret_cast<uint32_t *>(b->in), bytes / 4);
     for (int i = 0; (spun < SPIN_MS) && (i < 100000); i++) {
         float ms = 0.0f;
 
-        if (failed(timed(*b, [&]() {
-                return cudaMemcpyAsync(b->out, b->in, b->options->bytes, cudaMemcpyDeviceToDevice,
-                                       NULL);
-            }, &ms), "spin-up", b->error, 256)) {
+        if (!good(bench_timed([&]() { return device_copy(*b); }, &ms), "spin-up")) {
             return false;
         }
         spun += ms;
@@ -426,11 +400,5 @@ extern "C" int bench_loadstore_run(const bench_ls_options *options, bench_ls_sin
     (void)cudaFree(b.out);
     (void)cudaFree(b.errors);
     (void)cudaFree(b.sum);
-    if (b.from != NULL) {
-        (void)cudaEventDestroy(b.from);
-    }
-    if (b.to != NULL) {
-        (void)cudaEventDestroy(b.to);
-    }
     return good ? 0 : -1;
 }

@@ -65,26 +65,27 @@ template <int NT, int VT> struct ls_shape {
     ls_add add;
     void  *user;
 
-    template <typename OP>
-    void copy(const char *function, const char *path, bench_ls_order order,
-              bench_ls_check check = BENCH_LS_EQUAL, int is_cub = 0) const
+    template <typename OP, bool STORES>
+    void entry(const char *function, const char *path, bench_ls_check check, bench_ls_order order,
+               int is_cub) const
     {
         bench_ls_entry e = entry_of<NT, VT>(
             function, path, check, order, OP::template shared<element, NT, VT>(),
-            reinterpret_cast<const void *>(&ls_copy<OP, element, NT, VT>));
+            reinterpret_cast<const void *>(&ls_run<OP, element, NT, VT, STORES>));
 
         e.is_cub = is_cub;
         add(&e, user);
     }
     template <typename OP>
+    void copy(const char *function, const char *path, bench_ls_order order,
+              bench_ls_check check = BENCH_LS_EQUAL, int is_cub = 0) const
+    {
+        entry<OP, true>(function, path, check, order, is_cub);
+    }
+    template <typename OP>
     void sum(const char *function, const char *path, bench_ls_order order, int is_cub = 0) const
     {
-        bench_ls_entry e = entry_of<NT, VT>(
-            function, path, BENCH_LS_SUM, order, OP::template shared<element, NT, VT>(),
-            reinterpret_cast<const void *>(&ls_sum<OP, element, NT, VT>));
-
-        e.is_cub = is_cub;
-        add(&e, user);
+        entry<OP, false>(function, path, BENCH_LS_SUM, order, is_cub);
     }
     template <int BUFFERS, copy_path STORE> void bulk(const char *path) const
     {
@@ -157,10 +158,10 @@ template <int NT, int VT> struct ls_shape {
         bench_ls_entry e = entry_of<NT, VT>("layout_pack", "tiles", BENCH_LS_PACK, BENCH_LS_OTHER,
                                             0, NULL);
 
-        copy<ls_records>("records copy", "as records", BENCH_LS_OTHER);
-        copy<ls_blocked>("records copy", "blocked", BENCH_LS_OTHER);
-        sum<ls_records>("records sum", "as records", BENCH_LS_OTHER);
-        sum<ls_blocked>("records sum", "blocked", BENCH_LS_OTHER);
+        copy<ls_records<false>>("records copy", "as records", BENCH_LS_OTHER);
+        copy<ls_records<true>>("records copy", "blocked", BENCH_LS_OTHER);
+        sum<ls_records<false>>("records sum", "as records", BENCH_LS_OTHER);
+        sum<ls_records<true>>("records sum", "blocked", BENCH_LS_OTHER);
         e.launch = pack_here;
         add(&e, user);
         e.function = "layout_unpack";

@@ -71,14 +71,21 @@ shpool_stream memory_stream(const memory_bench *b, unsigned number)
     return (b->streams != 0) ? shpool_context_stream(b->context[number]) : NULL;
 }
 
-void memory_quantiles(memory_row *row, double *samples, size_t count, int all)
+int memory_take(memory_bench *b, size_t bytes, shpool_stream stream, void **ptr, unsigned count)
 {
-    const double last = (double)(count - 1);
+    for (unsigned i = 0; i < count; i++) {
+        if (shpool_device_malloc(b->allocator, bytes, stream, &ptr[i]) != SHPOOL_OK) {
+            return memory_failed(b->spec);
+        }
+    }
+    return 0;
+}
 
-    bench_sort(samples, count);
-    row->median = samples[(size_t)(last * 0.5 + 0.5)];
-    row->p99    = samples[(size_t)(last * 0.99 + 0.5)];
-    row->p999   = all ? samples[(size_t)(last * 0.999 + 0.5)] : 0.0;
+void memory_give(memory_bench *b, shpool_stream stream, void **ptr, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        (void)shpool_device_free(b->allocator, ptr[i], stream);
+    }
 }
 
 uint64_t memory_driver_calls(shpool_device_allocator *allocator)
@@ -107,4 +114,15 @@ const bench_column memory_columns[] = {
 void memory_print(const memory_row *row)
 {
     bench_csv_row(stdout, memory_columns, row);
+}
+
+void memory_print_samples(memory_row *row, double *samples, size_t count, int all)
+{
+    const double last = (double)(count - 1);
+
+    bench_sort(samples, count);
+    row->median = samples[(size_t)(last * 0.5 + 0.5)];
+    row->p99    = samples[(size_t)(last * 0.99 + 0.5)];
+    row->p999   = all ? samples[(size_t)(last * 0.999 + 0.5)] : 0.0;
+    memory_print(row);
 }

@@ -18,15 +18,9 @@ static const struct {
     int (*run)(const memory_options *options, const char *spec);
     const char *text;
 } questions[] = {
-    {"pair", memory_pair, "warm malloc+free, one stream, 256 B to 1 GiB, 0 to 100,000 live"},
-    {"threads", memory_threads, "the same from several threads: streams of their own, and one"},
-    {"cross", memory_cross, "freed on one stream, allocated on another"},
-    {"random", memory_random, "random sizes and lifetimes, 1,000 to 100,000 operations"},
-    {"streams", memory_streams, "kernels on 1 to 32 streams, each with memory of its own"},
-    {"share", memory_share, "memory that goes from stream to stream, one-shot streams"},
-    {"train", memory_train, "synthetic training loops and caches: peak reserved and requested"},
-    {"cold", memory_cold, "growth to 4 GiB in pieces, and trim"},
-    {"oom", memory_oom, "a request that fits only after all idle memory is freed"},
+#define MEMORY_ROW(_name, _text) {#_name, memory_##_name, _text},
+    MEMORY_QUESTIONS(MEMORY_ROW)
+#undef MEMORY_ROW
 };
 #define QUESTIONS (sizeof(questions) / sizeof(questions[0]))
 
@@ -122,7 +116,7 @@ static int check_questions(int argc, char **argv, void *into)
 }
 
 static const tool_parser parser = {"shpool-bench memory", "shpool-bench", option_rows, usage,
-                                   check_questions};
+                                   check_questions, 0, NULL};
 
 static int wanted(int argc, char **argv, const char *name)
 {
@@ -173,9 +167,7 @@ int bench_memory(int argc, char **argv)
         return stop - 1;
     }
     tool_messages("shpool-bench");
-#if HAVE_BENCH_KERNELS
     bench_memory_add_cub();
-#endif
     if (check_names(&r.specs) != 0) {
         return 2;
     }

@@ -63,11 +63,16 @@ extern const bench_column memory_columns[];
 
 void memory_print(const memory_row *row);
 
+/* Allocate or free a number of pieces; 0, or -1 with a message on stderr. */
+int  memory_take(memory_bench *b, size_t bytes, shpool_stream stream, void **ptr, unsigned count);
+void memory_give(memory_bench *b, shpool_stream stream, void **ptr, unsigned count);
+
 /* Seconds of a clock that only goes forward. */
 double memory_now(void);
 
-/* The median and quantiles of the samples, which it sorts; all: also the last one. */
-void memory_quantiles(memory_row *row, double *samples, size_t count, int all);
+/* Print the row with the median and quantiles of the samples, which it sorts; all: also the last
+ * one. */
+void memory_print_samples(memory_row *row, double *samples, size_t count, int all);
 
 /* Calls of the driver that the allocator has made. */
 uint64_t memory_driver_calls(shpool_device_allocator *allocator);
@@ -76,15 +81,20 @@ uint64_t memory_driver_calls(shpool_device_allocator *allocator);
 int memory_failed(const char *spec);
 
 /* The questions; 0, or -1 with a message on stderr. */
-int memory_pair(const memory_options *options, const char *spec);
-int memory_threads(const memory_options *options, const char *spec);
-int memory_cross(const memory_options *options, const char *spec);
-int memory_random(const memory_options *options, const char *spec);
-int memory_streams(const memory_options *options, const char *spec);
-int memory_share(const memory_options *options, const char *spec);
-int memory_train(const memory_options *options, const char *spec);
-int memory_cold(const memory_options *options, const char *spec);
-int memory_oom(const memory_options *options, const char *spec);
+#define MEMORY_QUESTIONS(X) \
+    X(pair, "warm malloc+free, one stream, 256 B to 1 GiB, 0 to 100,000 live") \
+    X(threads, "the same from several threads: streams of their own, and one") \
+    X(cross, "freed on one stream, allocated on another") \
+    X(random, "random sizes and lifetimes, 1,000 to 100,000 operations") \
+    X(streams, "kernels on 1 to 32 streams, each with memory of its own") \
+    X(share, "memory that goes from stream to stream, one-shot streams") \
+    X(train, "synthetic training loops and caches: peak reserved and requested") \
+    X(cold, "growth to 4 GiB in pieces, and trim") \
+    X(oom, "a request that fits only after all idle memory is freed")
+#define MEMORY_DECLARE(_name, _text) \
+    int memory_##_name(const memory_options *options, const char *spec);
+MEMORY_QUESTIONS(MEMORY_DECLARE)
+#undef MEMORY_DECLARE
 int memory_replay(const memory_options *options, const char *spec);
 
 /* Builds with nvcc.  Register CUB's CachingDeviceAllocator as the base `cub`; keep a stream busy

@@ -57,8 +57,7 @@ static int one_pair_row(memory_bench *b, size_t bytes, unsigned live)
     }
     row.driver_calls = (double)(memory_driver_calls(b->allocator) - before) /
                        (double)(count * BATCH);
-    memory_quantiles(&row, sample, count, 1);
-    memory_print(&row);
+    memory_print_samples(&row, sample, count, 1);
     return 0;
 }
 
@@ -76,10 +75,7 @@ static int pair_rows(memory_bench *b, const void *of)
             break; /* the driver needs minutes for that number */
         }
         for (; (result == 0) && (held < lives[l]); held++) {
-            if (shpool_device_malloc(b->allocator, 256 * (1 + held % 40), memory_stream(b, 0),
-                                     &live[held]) != SHPOOL_OK) {
-                result = memory_failed(b->spec);
-            }
+            result = memory_take(b, 256 * (1 + held % 40), memory_stream(b, 0), &live[held], 1);
         }
         for (size_t s = 0; (result == 0) && (s < sizeof(sizes) / sizeof(sizes[0])); s++) {
             result = one_pair_row(b, sizes[s], lives[l]);
@@ -161,8 +157,7 @@ static int threads_row(memory_bench *b, unsigned threads, int shared)
             return memory_failed(b->spec);
         }
     }
-    memory_quantiles(&row, sample, repeats, 0);
-    memory_print(&row);
+    memory_print_samples(&row, sample, repeats, 0);
     return 0;
 }
 
@@ -201,32 +196,23 @@ static int cross_row(memory_bench *b, size_t bytes, unsigned cached)
     for (unsigned i = 0; i < repeats; i++) {
         double start;
 
-        for (unsigned j = 0; j < cached; j++) {
-            if (shpool_device_malloc(b->allocator, bytes, from, &ptr[j]) != SHPOOL_OK) {
-                return memory_failed(b->spec);
-            }
+        if (memory_take(b, bytes, from, ptr, cached) != 0) {
+            return -1;
         }
-        for (unsigned j = 0; j < cached; j++) {
-            (void)shpool_device_free(b->allocator, ptr[j], from);
-        }
+        memory_give(b, from, ptr, cached);
         start = memory_now();
-        for (unsigned j = 0; j < cached; j++) {
-            if (shpool_device_malloc(b->allocator, bytes, to, &ptr[j]) != SHPOOL_OK) {
-                return memory_failed(b->spec);
-            }
+        if (memory_take(b, bytes, to, ptr, cached) != 0) {
+            return -1;
         }
         sample[i] = (memory_now() - start) * 1e9 / cached;
         (void)shpool_context_sync(b->context[1]);
-        for (unsigned j = 0; j < cached; j++) { /* back to where it came from */
-            (void)shpool_device_free(b->allocator, ptr[j], from);
-        }
+        memory_give(b, from, ptr, cached); /* back to where it came from */
         (void)shpool_context_sync(b->context[0]);
         if ((cached > 100) && (i >= b->options->repeats)) {
             repeats = i + 1;
         }
     }
-    memory_quantiles(&row, sample, repeats, 1);
-    memory_print(&row);
+    memory_print_samples(&row, sample, repeats, 1);
     return 0;
 }
 
@@ -245,16 +231,14 @@ static int cross_warm(memory_bench *b)
         double start = memory_now();
 
         for (unsigned j = 0; j < PAIRS; j++) {
-            if (shpool_device_malloc(b->allocator, 20 * MIB, memory_stream(b, 1), &ptr) !=
-                SHPOOL_OK) {
-                return memory_failed(b->spec);
+            if (memory_take(b, 20 * MIB, memory_stream(b, 1), &ptr, 1) != 0) {
+                return -1;
             }
-            (void)shpool_device_free(b->allocator, ptr, memory_stream(b, 0));
+            memory_give(b, memory_stream(b, 0), &ptr, 1);
         }
         sample[i] = (memory_now() - start) * 1e9 / PAIRS;
     }
-    memory_quantiles(&row, sample, repeats, 1);
-    memory_print(&row);
+    memory_print_samples(&row, sample, repeats, 1);
     return 0;
 }
 
@@ -298,9 +282,8 @@ static int random_row(memory_bench *b, const void *of)
         if ((count == 0) || ((count < 4096) && (held < (uint64_t)16000 << 20) &&
                              ((seed >> 33) % 100 < 73))) {
             bytes[count] = 1 + (size_t)((seed >> 20) % c->largest);
-            if (shpool_device_malloc(b->allocator, bytes[count], NULL, &live[count]) !=
-                SHPOOL_OK) {
-                return memory_failed(b->spec);
+            if (memory_take(b, bytes[count], NULL, &live[count], 1) != 0) {
+                return -1;
             }
             held += bytes[count++];
         } else {
@@ -345,15 +328,11 @@ static int cold_row(memory_bench *b, const void *of)
     double start = memory_now();
 
     (void)of;
-    for (unsigned i = 0; i < 1024; i++) {
-        if (shpool_device_malloc(b->allocator, 4 * MIB, NULL, &ptr[i]) != SHPOOL_OK) {
-            return memory_failed(b->spec);
-        }
+    if (memory_take(b, 4 * MIB, NULL, ptr, 1024) != 0) {
+        return -1;
     }
     row.median = (memory_now() - start) * 1e3;
-    for (unsigned i = 0; i < 1024; i++) {
-        (void)shpool_device_free(b->allocator, ptr[i], NULL);
-    }
+    memory_give(b, NULL, ptr, 1024);
     start = memory_now();
     (void)shpool_device_trim(b->allocator, 0);
     row.p99 = (memory_now() - start) * 1e3;
@@ -382,9 +361,7 @@ static int oom_row(memory_bench *b, const void *of)
         ptr[i] = NULL;
         (void)shpool_device_malloc(b->allocator, (size_t)(left / 70), NULL, &ptr[i]);
     }
-    for (unsigned i = 0; i < 64; i++) {
-        (void)shpool_device_free(b->allocator, ptr[i], NULL);
-    }
+    memory_give(b, NULL, ptr, 64);
     row.size = left / 70 * 50;
     start = memory_now();
     row.note = (shpool_device_malloc(b->allocator, (size_t)row.size, NULL, &ptr[0]) == SHPOOL_OK)

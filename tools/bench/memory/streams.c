@@ -28,12 +28,7 @@
 /* Work on a stream; in builds without nvcc there is none, and times are the host's. */
 static void work(const memory_bench *b, unsigned stream)
 {
-#if HAVE_BENCH_KERNELS
     bench_memory_spin(b->options->device, memory_stream(b, stream), KERNEL_US);
-#else
-    (void)b;
-    (void)stream;
-#endif
 }
 
 static const char *of_build(void)
@@ -91,9 +86,8 @@ static int streams_rows(memory_bench *b, const void *of)
             return memory_failed(b->spec);
         }
     }
-    memory_quantiles(&row, sample, repeats, 0);
     snprintf(note, sizeof(note), "warm; ideal %.2f", ROUNDS * KERNEL_US * 1e-3);
-    memory_print(&row);
+    memory_print_samples(&row, sample, repeats, 0);
     return 0;
 }
 

@@ -92,13 +92,13 @@ static int run(memory_bench *b, const void *of)
 {
     static trainer t;
     const loads_load *load = of;
-    const train_memory memory = {.take = take, .give = give, .user = &t};
+    const loads_memory memory = {.take = take, .give = give, .user = &t};
     memory_row row = {.question = "train", .allocator = b->spec, .unit = "ns"};
     shpool_device_stats stats;
     char note[120];
 
     t = (trainer){.allocator = b->allocator, .stream = memory_stream(b, 0)};
-    if ((load->run(&memory, load->steps) != 0) ||
+    if ((loads_run(load, &memory, load->steps) != 0) ||
         (shpool_device_get_stats(t.allocator, &stats) != SHPOOL_OK)) {
         return memory_failed(b->spec);
     }

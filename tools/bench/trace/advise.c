@@ -20,14 +20,15 @@
 #include "replay.h"
 
 #define MOST_ROWS  4096u
-#define MOST_OPS   6000u /* of all runs: a choice is replayed in 30 ms */
+#define MOST_OPS   6000u  /* of all runs: a choice is replayed in 30 ms */
+#define MOST_LANES 32768u /* that take part in them */
 #define MOST_RUNS  4u
+#define MANY_BLOCKS 1000u /* of a grid that is not known */
 #define SM_REGISTERS 65536u
 #define SPARE      1.2  /* of the peak, below which a pool is not made smaller for the cache */
 #define EQUAL      1.02 /* expected times that differ less are the same */
 
 typedef struct options {
-    const char *file;
     const char *arch;
     const char *allocator;
     uint32_t registers; /* 0: as recorded */
@@ -59,6 +60,7 @@ typedef struct job {
     uint32_t       own;         /* shared memory besides the pool's */
     uint32_t       grid;
     uint32_t       operations;  /* recorded; the script may have fewer */
+    double         margin;      /* of the pools that are tried */
     advise_row     recorded;
     advise_row    *rows;
     uint32_t       count;
@@ -67,7 +69,7 @@ typedef struct job {
 
 #define AT(_member) offsetof(options, _member)
 static const tool_row option_rows[] = {
-    {"--arch sm_NN", tool_text, AT(arch), 0, 0, NULL, "architecture of the GPU [sm_90]"},
+    {"--arch sm_NN", bench_arch, AT(arch), 0, 0, NULL, "architecture of the GPU [sm_90]"},
     {"--registers N", tool_number, AT(registers), 1, 255, NULL,
      "registers of a thread, which ptxas and cuobjdump print [as recorded]"},
     {"--allocator NAME|all", tool_text, AT(allocator), 0, 0, NULL,
@@ -96,21 +98,8 @@ static void usage(FILE *to)
           "Exit status: 0; 1: the trace cannot be read, or no choice suits it; 2: usage\n", to);
 }
 
-static int check_trace(int argc, char **argv, void *into)
-{
-    options *o = into;
-
-    if (optind + 1 != argc) {
-        tool_say("shpool-bench: advise: exactly one trace file is needed, got %d\n",
-                 argc - optind);
-        return -1;
-    }
-    o->file = argv[optind];
-    return 0;
-}
-
-static const tool_parser parser = {"shpool-bench advise", "shpool-bench", option_rows, usage,
-                                   check_trace};
+static const tool_parser parser = {"shpool-bench advise", "shpool-bench", option_rows, usage, NULL,
+                                   1, "one trace file is"};
 
 /* ---- the kernel ---- */
 
@@ -131,27 +120,99 @@ static uint32_t most_blocks(const job *j)
     return (most > 0) ? most : 1;
 }
 
+/* The operations at the start of a run that are replayed. */
+static uint32_t replayed_of(const trace_life *life, uint32_t runs)
+{
+    uint32_t lanes = 0;
+    uint32_t i = 0;
+
+    for (; (i < life->count) && (i < MOST_OPS / runs) && (lanes < MOST_LANES / runs); i++) {
+        lanes += (life->ops[i].members < TRACE_WARP) ? life->ops[i].members : TRACE_WARP;
+    }
+    return i;
+}
+
 /* Keep the start of a few runs, which is enough for an estimate. */
 static void shorten(job *j)
 {
     trace_file *t = &j->trace;
     const uint32_t keep = (t->count < MOST_RUNS) ? t->count : MOST_RUNS;
-    uint32_t left = MOST_OPS;
 
     for (uint32_t i = 0; i < t->count; i++) {
         trace_life *life = &t->lives[i];
-        const uint32_t share = (i < keep) ? left / (keep - i) : 0;
 
         j->operations += life->count;
         j->own = (life->own > j->own) ? life->own : j->own;
         j->grid = (life->grid > j->grid) ? life->grid : j->grid;
-        life->count = (life->count < share) ? life->count : share;
-        left -= life->count;
+        life->count = (i < keep) ? replayed_of(life, keep) : 0;
     }
     for (uint32_t i = keep; i < t->count; i++) {
         free(t->lives[i].ops);
     }
     t->count = keep;
+}
+
+/* What the pools of a kernel need at most, of which few were recorded. */
+typedef struct demand {
+    double   pools, sum, squares; /* of the recorded peaks of live bytes */
+    double   most;
+    uint32_t live;                /* allocations of a pool at once, at most */
+} demand;
+
+/* Add the pools of a run; -1: no memory. */
+static int add_demand(const trace_file *t, const trace_life *life, uint32_t share, demand *d)
+{
+    const uint32_t pools = (t->block_threads + share - 1) / share;
+    uint32_t *size = calloc(life->count + 1u, sizeof(*size)); /* of each allocation */
+    struct { double bytes, peak; uint32_t live; } *pool = calloc(pools, sizeof(*pool));
+
+    for (uint32_t i = 0; (size != NULL) && (pool != NULL) && (i < life->count); i++) {
+        const trace_op *op = &life->ops[i];
+        const uint32_t now = (op->kind != TRACE_FREE) ? op->bytes : 0;
+        const uint32_t at = life->ops[op->object].thread / share;
+
+        if ((op->kind == TRACE_SKIP) || ((op->kind == TRACE_MALLOC) && (op->end == TRACE_NONE))) {
+            continue;
+        }
+        pool[at].bytes += (double)now - size[op->object];
+        pool[at].live += (op->kind == TRACE_MALLOC) - (op->kind == TRACE_FREE);
+        size[op->object] = now;
+        pool[at].peak = fmax(pool[at].peak, pool[at].bytes);
+        d->live = (pool[at].live > d->live) ? pool[at].live : d->live;
+    }
+    for (uint32_t i = 0; (pool != NULL) && (i < pools); i++) {
+        d->pools += pool[i].peak > 0;
+        d->sum += pool[i].peak;
+        d->squares += pool[i].peak * pool[i].peak;
+        d->most = fmax(d->most, pool[i].peak);
+    }
+    free(size);
+    free(pool);
+    return ((size != NULL) && (pool != NULL)) ? 0 : -1;
+}
+
+/* How much more than the recorded peak a pool of that many threads may need in some block of the
+ * grid: as if peaks were normal, but no more than the largest request for each allocation. */
+static int margin_of(const job *j, uint32_t share, double *margin_p)
+{
+    const double blocks = (j->grid > j->trace.count) ? j->grid : MANY_BLOCKS;
+    demand d = { .pools = 0 };
+    double mean, needs;
+
+    *margin_p = 1;
+    for (uint32_t i = 0; i < j->trace.count; i++) {
+        if (add_demand(&j->trace, &j->trace.lives[i], share, &d) != 0) {
+            return -1;
+        }
+    }
+    if (d.pools > 0) {
+        mean = d.sum / d.pools;
+        needs = mean + sqrt(fmax(d.squares / d.pools - mean * mean, 0) *
+                            2 * log(fmax(d.pools / j->trace.count * blocks, 1)));
+        needs = fmin(needs, (double)d.live * j->sums.largest);
+        *margin_p = fmax(needs / d.most, 1);
+    }
+    return 0;
 }
 
 /* ---- choices ---- */
@@ -182,6 +243,7 @@ static int try_choice(job *j, const char *name, uint32_t threads_per_pool, uint3
                       advise_row *row)
 {
     const replay_shape shape = { name, threads_per_pool, total };
+    const replay_shape tight = { name, threads_per_pool, (uint32_t)(total / j->margin) };
     const shpool_config want = { .block_threads = j->trace.block_threads,
                                  .alignment = j->script.alignment };
     replay_tally tally;
@@ -197,7 +259,7 @@ static int try_choice(job *j, const char *name, uint32_t threads_per_pool, uint3
     row->held = kept_of_sm(row->blocks *
                            (row->pool.shared_bytes + j->own + j->arch.shared_reserved));
     if ((row->blocks == 0) ||
-        (replay_cpu(&j->script, &shape, 0, &tally, NULL) != SHPOOL_OK) ||
+        (replay_cpu(&j->script, &tight, 0, &tally, NULL) != SHPOOL_OK) ||
         ((tally.failures != 0) && !j->model.waits)) {
         return 1;
     }
@@ -260,11 +322,12 @@ static int add_allocator(job *j, const shpool_allocator *allocator)
 
     for (uint32_t n = group ? 8 : threads;; n = (2 * n < threads) ? 2 * n : threads) {
         const uint32_t share = (n < threads) ? n : threads;
+        const uint32_t pool = (allocator->scope == SHPOOL_SCOPE_THREAD) ? 1 : share;
 
-        if (!replay_fits(&j->script, allocator->scope,
-                         (allocator->scope == SHPOOL_SCOPE_THREAD) ? 1 : share, why, sizeof(why))) {
+        if (!replay_fits(&j->script, allocator->scope, pool, why, sizeof(why))) {
             snprintf(j->left_out, sizeof(j->left_out), "%.250s", why);
-        } else if (add_geometry(j, allocator->name, group ? share : 0) != 0) {
+        } else if ((!j->model.waits && (margin_of(j, pool, &j->margin) != 0)) ||
+                   (add_geometry(j, allocator->name, group ? share : 0) != 0)) {
             return -1;
         }
         if (share == threads) {
@@ -382,7 +445,7 @@ static int is_repeated(const job *j, uint32_t i)
 static void print_facts(const job *j)
 {
     printf("# %s: %s, %u threads; %u operations, of which %u were replayed; at most %u bytes live "
-           "at once, the largest request %u\n", j->o->file, j->trace.allocator,
+           "at once, the largest request %u\n", j->trace.path, j->trace.allocator,
            j->trace.block_threads, j->operations, j->script.count, j->sums.peak_bytes,
            j->sums.largest);
     if (j->grid != 0) {
@@ -400,6 +463,10 @@ static void print_facts(const job *j)
         printf("# no times: recorded on the executor, or before version 3; %.0f cycles are assumed "
                "between calls, so the order of allocators is known, not what they are worth\n",
                MODEL_BLIND_CYCLES);
+    }
+    if (j->model.timed && (j->recorded.pool.scope == SHPOOL_SCOPE_GROUP)) {
+        printf("# the times contain waits for the lock of %s: record with bitmap\n",
+               j->trace.allocator);
     }
     if (j->sums.failures != 0) {
         printf("# %llu request%s failed: record with more payload_bytes, the kernel may need "
@@ -455,12 +522,11 @@ static void put_row(tool_json *json, const char *name, const advise_row *r)
 
 static void print_json(const job *j)
 {
-    tool_json json = { .to = stdout };
+    tool_json json = tool_json_begin(stdout);
 
-    tool_json_open(&json, NULL, '{');
     tool_json_text(&json, "kind", "shpool-bench advise");
     tool_json_integer(&json, "format", 1);
-    tool_json_text(&json, "trace", j->o->file);
+    tool_json_text(&json, "trace", j->trace.path);
     tool_json_text(&json, "arch", j->o->arch);
     tool_json_integer(&json, "registers", j->registers);
     tool_json_integer(&json, "most_blocks", j->most_blocks);
@@ -470,8 +536,7 @@ static void print_json(const job *j)
     for (uint32_t i = 0; i < j->count; i++) {
         put_row(&json, NULL, &j->rows[i]);
     }
-    tool_json_close(&json);
-    tool_json_close(&json);
+    tool_json_end(&json, 0);
 }
 
 static int no_memory(void)
@@ -498,7 +563,7 @@ static int advise(job *j)
     }
     if ((j->count == 0) || !(j->recorded.time.busy > 0)) {
         tool_say("shpool-bench: %s: no pool of %s serves these requests%s%s; "
-                 "shpool-bench replay says what each allocator needs\n", j->o->file, j->o->arch,
+                 "shpool-bench replay says what each allocator needs\n", j->trace.path, j->o->arch,
                  (j->left_out[0] != '\0') ? ": " : "", j->left_out);
         return 1;
     }
@@ -514,29 +579,20 @@ static int advise(job *j)
 int bench_advise(int argc, char **argv)
 {
     options o = { .arch = "sm_90", .allocator = "all" };
-    job j = { .o = &o };
+    job j = { .o = &o, .margin = 1 };
     const shpool_allocator *found;
-    char why[1024];
-    int stop = tool_parse(&parser, argc, argv, &o);
+    int stop = trace_command_begin(&parser, argc, argv, &o, &j.trace);
 
     if (stop != 0) {
         return stop - 1;
     }
-    tool_messages("shpool-bench");
-    if (shpool_arch_find(o.arch, &j.arch) != SHPOOL_OK) {
-        tool_say("shpool-bench: --arch %s: %s\n", o.arch, shpool_last_error());
-        return 2;
-    }
+    (void)shpool_arch_find(o.arch, &j.arch);
     if ((strcmp(o.allocator, "all") != 0) &&
         (shpool_allocator_find(o.allocator, &found) != SHPOOL_OK)) {
         tool_say("shpool-bench: --allocator %s: %s\n", o.allocator, shpool_last_error());
-        return 2;
+        stop = 2;
     }
-    if (trace_file_read(o.file, &j.trace, why, sizeof(why)) != 0) {
-        tool_say("shpool-bench: %s\n", why);
-        return 1;
-    }
-    stop = advise(&j);
+    stop = (stop == 0) ? advise(&j) : stop;
     model_free(&j.model);
     free(j.script.spent);
     replay_script_free(&j.script);

@@ -10,6 +10,8 @@
 
 #include "lib/escape.h"
 #include "tools/input.h"
+#include "tools/message.h"
+#include "tools/options.h"
 #include "file.h"
 #include "life.h"
 
@@ -362,6 +364,7 @@ int trace_file_read(const char *path, trace_file *trace_p, char *why, size_t why
     int status;
 
     memset(trace_p, 0, sizeof(*trace_p));
+    trace_p->path = path;
     r.file = tool_input_open(path, &r.bytes, &cause);
     if (r.file == NULL) {
         return fail(&r, "%s", cause);
@@ -393,4 +396,21 @@ void trace_file_free(trace_file *trace)
     }
     free(trace->lives);
     memset(trace, 0, sizeof(*trace));
+}
+
+int trace_command_begin(const struct tool_parser *parser, int argc, char **argv, void *options,
+                        trace_file *trace_p)
+{
+    char why[1024];
+    const int stop = tool_parse(parser, argc, argv, options);
+
+    if (stop != 0) {
+        return stop;
+    }
+    tool_messages("shpool-bench");
+    if (trace_file_read(argv[optind], trace_p, why, sizeof(why)) != 0) {
+        tool_say("shpool-bench: %s\n", why);
+        return 2;
+    }
+    return 0;
 }

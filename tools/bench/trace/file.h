@@ -51,6 +51,7 @@ typedef struct trace_life {
 } trace_life;
 
 typedef struct trace_file {
+    const char *path; /* not owned */
     char allocator[SHPOOL_NAME_BYTES];
     uint32_t block_threads;
     uint32_t threads_per_pool;
@@ -74,6 +75,14 @@ typedef struct trace_file {
 int trace_file_read(const char *path, trace_file *trace_p, char *why, size_t why_bytes);
 
 void trace_file_free(trace_file *trace);
+
+/**
+ * The start of a command whose only word is a trace: its options are parsed and the trace is read.
+ * @return 0, or the exit status + 1, and stderr says why
+ */
+struct tool_parser;
+int trace_command_begin(const struct tool_parser *parser, int argc, char **argv, void *options,
+                        trace_file *trace_p);
 
 /* The threads that an operation stands for. */
 typedef struct trace_threads {
@@ -100,7 +109,6 @@ typedef struct trace_sums {
     unsigned long long frees;
     unsigned long long resizes;
     unsigned long long failures; /* of mallocs */
-    unsigned long long spilled;  /* mallocs that global memory served */
     unsigned long long groups;   /* mallocs, frees and resizes that groups made */
     unsigned long long dropped;
     unsigned long long refused;

@@ -266,7 +266,6 @@ void trace_life_sums(const trace_life *life, trace_sums *sums)
         sums->resizes += op->kind == TRACE_RESIZE;
         sums->groups += (op->kind != TRACE_SKIP) && (op->members > 1);
         sums->failures += (op->kind == TRACE_MALLOC) && (op->end == TRACE_NONE);
-        sums->spilled += (op->kind == TRACE_MALLOC) && op->global && (op->end != TRACE_NONE);
         if (((op->kind == TRACE_MALLOC) || (op->kind == TRACE_RESIZE)) &&
             (op->bytes > sums->largest)) {
             sums->largest = op->bytes;

@@ -17,7 +17,6 @@
 #include "tools/message.h"
 
 typedef struct options {
-    const char *file;
     const char *svg;
     uint32_t block;
     uint32_t run;
@@ -78,19 +77,14 @@ static int check_picture(const char *svg, const char *trace)
 
 static int check(int argc, char **argv, void *into)
 {
-    options *o = into;
+    const options *o = into;
 
-    if (optind + 1 != argc) {
-        tool_say("shpool-bench: map: exactly one trace file is needed, got %d\n",
-                 argc - optind);
-        return -1;
-    }
+    (void)argc;
     if (o->svg == NULL) {
         fputs("shpool-bench: map: --svg FILE is missing, which names the picture\n", stderr);
         return -1;
     }
-    o->file = argv[optind];
-    if (check_picture(o->svg, o->file) != 0) {
+    if (check_picture(o->svg, argv[optind]) != 0) {
         return -1;
     }
     if (o->from >= o->to) {
@@ -100,7 +94,8 @@ static int check(int argc, char **argv, void *into)
     return 0;
 }
 
-static const tool_parser parser = { "shpool-bench map", "shpool-bench", option_rows, usage, check };
+static const tool_parser parser = { "shpool-bench map", "shpool-bench", option_rows, usage, check,
+                                    1, "one trace file is" };
 
 /* The requested run; NULL, and stderr lists the existing ones. */
 static const trace_life *find_life(const options *o, const trace_file *trace)
@@ -114,11 +109,11 @@ static const trace_life *find_life(const options *o, const trace_file *trace)
         }
     }
     if (runs != 0) {
-        tool_say("shpool-bench: %s has %u run%s of block %u, not %u\n", o->file, runs,
+        tool_say("shpool-bench: %s has %u run%s of block %u, not %u\n", trace->path, runs,
                  (runs == 1) ? "" : "s", block, o->run);
     } else {
         tool_say("shpool-bench: %s has no records of block %u; it begins with block %u and "
-                 "ends with %u (trace_blocks says how many are recorded)\n", o->file, block,
+                 "ends with %u (trace_blocks says how many are recorded)\n", trace->path, block,
                  trace->lives[0].block, trace->lives[trace->count - 1].block);
     }
     return NULL;
@@ -206,15 +201,10 @@ int bench_map(int argc, char **argv)
 {
     options o = { .block = TRACE_NONE, .run = 1, .to = TRACE_NONE };
     trace_file trace;
-    char why[1024];
-    int stop = tool_parse(&parser, argc, argv, &o);
+    int stop = trace_command_begin(&parser, argc, argv, &o, &trace);
 
     if (stop != 0) {
         return stop - 1;
-    }
-    if (trace_file_read(o.file, &trace, why, sizeof(why)) != 0) {
-        tool_say("shpool-bench: %s\n", why);
-        return 1;
     }
     stop = draw(&o, &trace);
     trace_file_free(&trace);

@@ -6,56 +6,54 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/bench/column.h"
 #include "model.h"
 
-#define SERIAL   0.5   /* of a call: under the lock of a pool */
-#define HANDOVER 800.0 /* cycles from one warp's lock to the next one's */
-#define FULL     0.9   /* of a pool, when requests begin to wait */
-#define CROWDED  0.45  /* of a pool, when lanes that call at the same time begin to collide */
-
-#define THREAD(_op) ((_op)->what >> 16)
-#define KIND(_op)   ((_op)->what & 0xffu)
-
-/* Cycles, measured on an H200 by the function table (doc/PLANNING.md says how). */
+/* What calls cost, in cycles, by the function table.  Measured on an H200 on 2026-11-29: pairs of
+ * calls by 1 to 256 lanes, and the kernels of doc/PLANNING.md, "Advise". */
 typedef struct model_costs {
     const char *name;
     double call;   /* of one by a lane or a group, besides its accesses */
     double access; /* to shared memory */
     double lanes;  /* more if several lanes of a warp call: the warp splits, also afterwards */
-    double crowd;  /* more for a malloc of several lanes in a full pool; in one less than CROWDED
-                      nothing, in between in proportion */
+    double crowd;  /* more for a malloc of several lanes in a crowded pool, for each pair of its
+                      granules: each granule takes longer, and the longer the run is, the more
+                      often another lane takes a part of it */
+    double free_to; /* the part of the pool up to which there is no crowd, and that from which on */
+    double crowded; /* there is all of it */
 } model_costs;
 
 static const model_costs known_costs[] = {
-    { "arena", 110, 60, 0, 0 },
-    { "bitmap", 0, 290, 11000, 600000 },
-    { "planes", 300, 160, 9000, 90000 },
-    { "rbtree", 400, 40, 0, 0 },
-    { "thread_best_fit", 150, 60, 0, 0 },
-    { "thread_bitmap", 290, 60, 0, 0 },
-    { "thread_first_fit", 140, 60, 0, 0 },
+    { "arena", 110, 60, 0, 0, 0, 1 },
+    { "bitmap", 0, 290, 11000, 530, 0.40, 0.45 },
+    { "planes", 300, 160, 9000, 1500, 0.50, 1 },
+    { "rbtree", 400, 40, 0, 0, 0, 1 },
+    { "thread_best_fit", 150, 60, 0, 0, 0, 1 },
+    { "thread_bitmap", 290, 60, 0, 0, 0, 1 },
+    { "thread_first_fit", 140, 60, 0, 0, 0, 1 },
+    { NULL, 400, 60, 0, 0, 0, 1 } /* others */
 };
-static const model_costs other_costs = { NULL, 400, 60, 0, 0 };
+static const struct {
+    double serial;   /* of a call: under the lock of a pool */
+    double handover; /* cycles from one warp's lock to the next one's */
+    double full;     /* of a pool, when requests begin to wait */
+} pool_costs = { 0.5, 800, 0.9 };
+
+#define GRANULE     16u /* bytes */
+#define THREAD(_op) ((_op)->what >> 16)
+#define KIND(_op)   ((_op)->what & 0xffu)
 
 static const model_costs *costs_of(const char *allocator)
 {
-    for (size_t i = 0; i < sizeof(known_costs) / sizeof(known_costs[0]); i++) {
-        if (strcmp(known_costs[i].name, allocator) == 0) {
-            return &known_costs[i];
-        }
+    const model_costs *costs = known_costs;
+
+    while ((costs->name != NULL) && (strcmp(costs->name, allocator) != 0)) {
+        costs++;
     }
-    return &other_costs;
+    return costs;
 }
 
 /* ---- steps ---- */
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a;
-    const double y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
 
 /* Half of the median time from a thread's free to its next malloc: a kernel does little without its
  * memory, so that time is mostly that of the two calls, which recording makes longer. */
@@ -82,7 +80,7 @@ static double traced_cycles(const trace_file *trace)
         }
     }
     if (count != 0) {
-        qsort(gaps, count, sizeof(*gaps), by_value);
+        bench_sort(gaps, count);
         found = gaps[count / 2] / 2;
     }
     free(gaps);
@@ -196,7 +194,7 @@ typedef struct simulation {
     const shpool_pool *pool;
     int waits;
     const model_costs *costs;
-    double crowd;      /* cycles of a malloc by several lanes */
+    double crowd;      /* cycles for each pair of granules of a malloc by several lanes */
     const replay_block *block;
     warp_state *warp;
     uint32_t   *size;   /* of each operation of the block: its bytes now; ~0u: freed before */
@@ -220,24 +218,27 @@ static double call_cost(const simulation *s, uint32_t index)
 static double step_cost(simulation *s, const model_step *step)
 {
     const int serial = s->pool->scope == SHPOOL_SCOPE_GROUP;
-    const uint32_t kind = KIND(&s->m->script->ops[s->m->list[step->first]]);
+    double pairs = 0; /* of granules */
     double most = 0;
     double sum = 0;
 
     for (uint32_t i = 0; i < step->count; i++) {
         const uint32_t index = s->m->list[step->first + i];
-        const uint32_t its = pool_of(s, &s->m->script->ops[index]);
+        const replay_op *op = &s->m->script->ops[index];
+        const double granules = (KIND(op) != (uint32_t)REPLAY_FREE)
+                                    ? (op->bytes + GRANULE - 1) / GRANULE : 0;
         const double one = call_cost(s, index);
 
         sum += one;
         most = (one > most) ? one : most;
-        s->locked[its] += serial ? HANDOVER + SERIAL * one : 0;
+        pairs += granules * granules / step->count;
+        s->locked[pool_of(s, op)] += serial ? pool_costs.handover + pool_costs.serial * one : 0;
     }
     if (step->count == 1) {
         return most;
     }
-    return serial ? sum + HANDOVER * step->count
-                  : most + s->costs->lanes + ((kind != (uint32_t)REPLAY_FREE) ? s->crowd : 0);
+    return serial ? sum + pool_costs.handover * step->count
+                  : most + s->costs->lanes + s->crowd * pairs;
 }
 
 /* One call's memory; 0: it does not fit now. */
@@ -246,7 +247,7 @@ static int claim(simulation *s, uint32_t index, int force)
     const replay_op *op = &s->m->script->ops[index];
     uint32_t *mine = &s->size[index - s->block->begin];
     uint32_t *used = &s->used[pool_of(s, op)];
-    const double room = FULL * s->pool->largest;
+    const double room = pool_costs.full * s->pool->largest;
 
     if (KIND(op) == (uint32_t)REPLAY_MALLOC) {
         if (s->waits && !force && (*used != 0) && ((double)*used + op->bytes > room)) {
@@ -372,9 +373,9 @@ int model_estimate(const model *m, const shpool_pool *pool, int waits, model_tim
     const double full = (double)m->script->peak_bytes / pool->largest;
     int status = -1;
 
-    if ((pool->scope == SHPOOL_SCOPE_BLOCK) && (full > CROWDED)) { /* others have locks */
-        s.crowd = s.costs->crowd * (full - CROWDED) / (1 - CROWDED);
-    }
+    s.crowd = s.costs->crowd *
+              pow(fmin(fmax((full - s.costs->free_to) / (s.costs->crowded - s.costs->free_to), 0),
+                       1), 2);
     memset(time_p, 0, sizeof(*time_p));
     s.warp = calloc(m->warps, sizeof(*s.warp));
     s.size = calloc(m->script->count + 1u, sizeof(*s.size));

@@ -30,7 +30,7 @@ static const tool_row option_rows[] = {
      "shared memory of all pools of a block [as recorded]"},
     {"--device cpu|cuda", bench_choice, AT(device), 0, 0, bench_device_names,
      "device to run on [cuda if there is a GPU, else cpu]"},
-    {"--arch sm_NN", tool_text, AT(arch), 0, 0, NULL,
+    {"--arch sm_NN", bench_arch, AT(arch), 0, 0, NULL,
      "architecture for which blocks/SM is computed [sm_90]"},
     TOOL_LINE("  --help"),
     TOOL_ROWS_END};
@@ -58,21 +58,8 @@ static void usage(FILE *to)
           "Exit status: 0; 1: the trace cannot be read, or a run failed; 2: usage\n", to);
 }
 
-static int check_trace(int argc, char **argv, void *into)
-{
-    replay_options *o = into;
-
-    if (optind + 1 != argc) {
-        tool_say("shpool-bench: replay: exactly one trace file is needed, got %d\n",
-                 argc - optind);
-        return -1;
-    }
-    o->file = argv[optind];
-    return 0;
-}
-
-static const tool_parser parser = {"shpool-bench replay", "shpool-bench", option_rows, usage,
-                                   check_trace};
+static const tool_parser parser = {"shpool-bench replay", "shpool-bench", option_rows, usage, NULL,
+                                   1, "one trace file is"};
 
 /* ---- measuring ---- */
 
@@ -242,13 +229,13 @@ static void add_all(const replay_options *o, const replay_script *script, replay
 
 /* ---- the command ---- */
 
-static void print_trace(const char *path, const trace_file *trace)
+static void print_trace(const trace_file *trace)
 {
     trace_sums sums;
 
     trace_file_sums(trace, &sums);
     printf("# %s: %s, %u threads, %u pool%s of %u bytes; %u block%s, %llu malloc%s, %llu free%s, "
-           "%llu resize%s; at most %u bytes live at once, the largest request %u\n", path,
+           "%llu resize%s; at most %u bytes live at once, the largest request %u\n", trace->path,
            trace->allocator, trace->block_threads, trace->pools, bench_s(trace->pools),
            trace->pool_bytes, trace->count, bench_s(trace->count), sums.mallocs,
            bench_s(sums.mallocs), sums.frees, bench_s(sums.frees), sums.resizes,
@@ -286,7 +273,7 @@ static int replay(replay_options *o, const trace_file *trace)
     o->bytes = (o->bytes != 0) ? o->bytes : (script.total_bytes != 0) ? script.total_bytes
                                                                       : SHPOOL_MAX_SHARED;
     o->bytes = (o->bytes < SHPOOL_MAX_SHARED) ? o->bytes : SHPOOL_MAX_SHARED;
-    print_trace(o->file, trace);
+    print_trace(trace);
     printf("# replayed in pools of %u bytes a block%s; blocks/SM: %s\n", o->bytes,
            o->cuda ? "" : ", on the CPU block executor", o->arch);
     add_all(o, &script, &t);
@@ -299,31 +286,18 @@ static int replay(replay_options *o, const trace_file *trace)
 int bench_replay(int argc, char **argv)
 {
     replay_options o = { .allocator = "all", .arch = "sm_90", .device = BENCH_ANY_DEVICE };
-    shpool_arch arch;
     trace_file trace;
     char text[1024];
-    int stop = tool_parse(&parser, argc, argv, &o);
+    int stop = trace_command_begin(&parser, argc, argv, &o, &trace);
 
     if (stop != 0) {
         return stop - 1;
     }
-    tool_messages("shpool-bench");
-    if (shpool_arch_find(o.arch, &arch) != SHPOOL_OK) {
-        tool_say("shpool-bench: --arch %s: %s\n", o.arch, shpool_last_error());
-        return 2;
+    stop = 1;
+    if (check_allocator(o.allocator) == 0) {
+        o.cuda = bench_choose_device(o.device, text, sizeof(text));
+        stop = (o.cuda >= 0) ? replay(&o, &trace) : 1;
     }
-    if (check_allocator(o.allocator) != 0) {
-        return 1;
-    }
-    o.cuda = bench_choose_device(o.device, text, sizeof(text));
-    if (o.cuda < 0) {
-        return 1;
-    }
-    if (trace_file_read(o.file, &trace, text, sizeof(text)) != 0) {
-        tool_say("shpool-bench: %s\n", text);
-        return 1;
-    }
-    stop = replay(&o, &trace);
     trace_file_free(&trace);
     return stop;
 }

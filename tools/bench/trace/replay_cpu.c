@@ -117,6 +117,8 @@ shpool_status replay_bisect(const replay_script *script, const replay_shape *sha
     sizes s;
     uint32_t low = 0;  /* too few, or 0 */
     uint32_t high;     /* enough */
+    uint32_t steps;
+    int doubling = 1;
     int answer;
     shpool_status status;
 
@@ -137,31 +139,19 @@ shpool_status replay_bisect(const replay_script *script, const replay_shape *sha
     s.step = ((pool.pools > 1) && (script->alignment == 16)) ? 32 : s.least;
     high = (pool.pool_bytes - s.least) / s.step;
 
-    /* from the peak of live bytes upwards, doubling each time, then by bisection */
-    for (uint32_t steps = script->peak_bytes / pool.pools / s.step; steps < high;
-         steps = 2 * steps + 1) {
+    /* from the peak of live bytes upwards, doubling each time until it is enough, then by
+     * bisection */
+    steps = script->peak_bytes / pool.pools / s.step;
+    while (low < high) {
+        steps = (doubling && (steps < high)) ? steps : low + (high - low) / 2;
         answer = enough(script, *shape, total_of(&s, steps), need_p);
         if (answer < 0) {
             return (shpool_status)answer;
         }
-        if (answer) {
-            high = steps;
-        } else {
-            low = steps + 1;
-        }
-    }
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-
-        answer = enough(script, *shape, total_of(&s, middle), need_p);
-        if (answer < 0) {
-            return (shpool_status)answer;
-        }
-        if (answer) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
+        doubling &= !answer && (2 * steps + 1 < high);
+        high = answer ? steps : high;
+        low = answer ? low : steps + 1;
+        steps = 2 * steps + 1;
     }
     need_p->bytes = total_of(&s, high);
     need_p->below = (high > 0) ? total_of(&s, high - 1) : 0;

@@ -8,6 +8,7 @@
 
 #include <shpool/shpool.cuh>
 
+#include "tools/bench/gpu.cuh"
 #include "replay.h"
 #include "replay_kernel.h"
 
@@ -32,11 +33,7 @@ struct place {
 
 bool good(cudaError_t error, const char *what, const place &to)
 {
-    if (error != cudaSuccess) {
-        snprintf(to.why, to.bytes, "%s: %s", what, cudaGetErrorString(error));
-        (void)cudaGetLastError();
-    }
-    return error == cudaSuccess;
+    return !bench_failed(error, what, to.why, to.bytes);
 }
 
 /* The memory that the kernel's arguments point to. */

@@ -7,7 +7,6 @@
 #include "replay.h"
 
 typedef struct replay_options {
-    const char *file;
     const char *allocator;
     int device;                /* in bench_device_names, or BENCH_ANY_DEVICE */
     const char *arch;
@@ -34,7 +33,6 @@ typedef struct replay_row {
 typedef struct replay_table {
     replay_row *rows;
     uint32_t count;
-    int failed;
 } replay_table;
 
 /** Ranks the rows and prints them, and the spec that needs the fewest bytes. */
