@@ -25,9 +25,8 @@ examples_repeats_repeats_cpu_LDADD   = libshpool_core.la
 dist_examples_DATA += examples/group.h examples/machine.h examples/options.h
 decodeexampledir = $(examplesdir)/decode
 dist_decodeexample_DATA = examples/decode/attend.h examples/decode/decode.cu \
-	examples/decode/decode.h examples/decode/finish.h examples/decode/model.h \
-	examples/decode/product.h examples/decode/seam.h examples/decode/setup.h \
-	examples/decode/tiles.h examples/decode/vector.h
+	examples/decode/decode.h examples/decode/model.h examples/decode/rows.h \
+	examples/decode/seam.h examples/decode/step.h
 sparseexampledir = $(examplesdir)/sparse
 dist_sparseexample_DATA = examples/sparse/matrix.h examples/sparse/pool.h \
 	examples/sparse/rows.h examples/sparse/sparse.cu examples/sparse/versions.h
@@ -51,9 +50,6 @@ shpool_gpu_examples = examples/cluster \
 	examples/sparse/sparse examples/spill examples/stages examples/wait
 shpool_nvcc_programs += $(shpool_gpu_examples)
 check_DATA += $(shpool_gpu_examples)
-# its loader is a call, which must not need more registers than the kernel has
-examples/decode/decode.o: override NVCCFLAGS := \
-	$(filter-out -maxrregcount=%,$(NVCCFLAGS)) -maxrregcount=96
 TESTS += $(shpool_gpu_examples)
 endif
 check_PROGRAMS += $(shpool_examples)

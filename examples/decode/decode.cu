@@ -2,12 +2,15 @@
 /*
  * Decode steps of a Llama-shaped model at batch 1: decode.h explains the kernel.
  *
- *   nvcc -O3 -arch=sm_90 -rdc=true -maxrregcount=96 decode.cu -o decode \
+ *   nvcc -O3 -arch=sm_90 -rdc=true -DSHPOOL_INLINE=warp_first_fit decode.cu -o decode \
  *        $(pkg-config --cflags --libs shpool)
  *   c++ -O2 -x c++ decode.cu -x none -o decode_cpu \
  *        $(pkg-config --cflags --libs shpool)                    on the CPU block executor
  *
  *   ./decode [options]          --help lists them
+ *
+ * Without -DSHPOOL_INLINE the kernel calls $SHPOOL_ALLOCATOR by the table.  Compiled with
+ * $(pkg-config --variable=lto_cflags shpool) in place of -arch, SHPOOL_BINDING=linked inlines it.
  *
  * The model's weights are synthetic; its cache begins with --context synthetic tokens.  Versions:
  *
@@ -16,40 +19,24 @@
  *
  * 0 for one of these omits the version.  Both must choose the same tokens.  --show N prints the
  * residual stream after each layer of the first N steps, which tests compare. */
-#if defined(__CUDACC__) && !defined(SHPOOL_INLINE) && !defined(DECODE_TABLE)
-/* -DSHPOOL_INLINE=NAME: another allocator; -DDECODE_TABLE: $SHPOOL_ALLOCATOR */
-#define SHPOOL_INLINE warp_first_fit
-#endif
 #include "decode.h"
-#include "setup.h"
 
 #include "../options.h"
 
-struct options {
-    shape    s;
-    uint32_t context, steps, split, tile;
-    uint32_t pool; /* 1: all of the shared memory */
-    uint32_t page;
-    uint32_t pace; /* 1: what the machine's memory allows */
-    uint32_t rounds, show;
-};
-#if defined(__CUDACC__)
-#define DEFAULTS { { 16, 2048, 32, 8, 64, 8192, 128256, 0 }, 512, 64, 3, 32768, 1, 32768, 1, 5, 0 }
-#else
-#define DEFAULTS { { 3, 64, 4, 2, 16, 576, 200, 0 }, 21, 2, 2, 1536, 5000, 1536, 1, 0, 0 }
-#endif
-
 struct job {
-    options               o = DEFAULTS;
-    model                 m = {};
-    program               p = {};
-    uint32_t              blocks = 0;
-    std::vector<uint32_t> tokens; /* of the first version */
+#if defined(__CUDACC__)
+    uint32_t context = 512, steps = 64, tile = 32768, page = 32768, rounds = 5;
+#else
+    uint32_t context = 21, steps = 2, tile = 1536, page = 1536, rounds = 0;
+#endif
+    uint32_t pool = 1, pace = 1, show = 0, blocks = 0;
+    step     s = {};
 
+    std::vector<uint32_t>             tokens; /* of the first version */
     machine_array<uint16_t>           weights, cache;
-    machine_array<float>              turns, stream, others, logits;
+    machine_array<float>              turns, results, logits;
     machine_array<unsigned long long> best;
-    machine_array<simt_u128>          instructions;
+    machine_array<instruction>        list;
     machine_array<uint32_t>           begin, done;
 };
 
@@ -59,55 +46,50 @@ struct job {
     machine_fail(what, std::to_string(value) + " " + why);
 }
 
-static void check_shape(const shape &s)
+/* Returns the bytes of all weights. */
+static size_t make_model(job &j)
 {
-    const uint32_t columns = std::max({ s.hidden, s.ff, s.query() });
+    model &m = j.s.m;
 
-    if (s.heads % s.kv_heads != 0) {
-        refuse("--heads", s.heads, "is not a multiple of --kv-heads " + std::to_string(s.kv_heads));
+    m.tokens = j.context + j.steps;
+    if (m.split == 0) {
+        m.split = std::max(std::min(pieces(j.context, 256), j.blocks / m.heads), 3u);
     }
-    if ((s.head_dim & (s.head_dim - 1u)) != 0) {
-        refuse("--head-dim", s.head_dim, "is not a power of two");
-    }
-    if (columns > MOST_SEGMENTS * SEGMENT) {
-        refuse("the largest of --hidden, --ff and --heads times --head-dim", columns,
-               "is more than the readers' registers hold: " +
-                   std::to_string(MOST_SEGMENTS * SEGMENT));
-    }
+
+    const size_t weights = lay_out(m, j.tile);
+
+    m.weights  = j.weights.get(weights);
+    m.cache    = j.cache.get(m.keys(m.layers, 0));
+    m.turns    = j.turns.write(rotary_table(m));
+    m.results  = j.results.get(size_t{ m.layers } * (2u * m.hidden + m.others()));
+    m.logits   = j.logits.get(m.vocab);
+    m.best     = j.best.get(j.steps);
+    j.s.p.done = j.done.get(m.layers * OPS_OF_LAYER + 1u);
+    make_up_model(m, j.weights, 4u * j.blocks);
+    return 2u * weights;
 }
 
-static void make_model(job &j)
+/* Bytes of the longest row, or token, which a tile must hold. */
+static uint32_t least_tile(const job &j)
 {
-    model &m = j.m;
+    uint32_t least = 4u * j.s.m.head_dim;
 
-    m.s           = j.o.s;
-    m.s.tokens    = j.o.context + j.o.steps;
-    m.split       = j.o.split;
-    m.first_token = 1;
-    m.dim_bits    = static_cast<uint32_t>(std::log2(m.s.head_dim));
-    m.by_group    = divisor_by(m.s.group());
-    m.by_share    = divisor_by(m.s.group() + 2u);
-    m.weights     = j.weights.get(m.s.weights());
-    m.cache       = j.cache.get(m.s.cache());
-    m.turns       = j.turns.write(rotary_table(m.s));
-    m.stream      = j.stream.get(size_t{ 2 } * m.s.layers * m.s.hidden);
-    m.others      = j.others.get(size_t{ m.s.layers } * m.results());
-    m.logits      = j.logits.get(m.s.vocab);
-    m.best        = j.best.get(j.o.steps);
-    j.p.done      = j.done.get(size_t{ m.s.layers } * OPS_OF_LAYER + 1u);
-    j.p.pace      = (j.o.pace == 1u) ? seam_pace(j.blocks) : j.o.pace;
-    make_up_model(m, j.weights, 4u * j.blocks);
+    for (const matrix &of : j.s.m.of) {
+        least = std::max(least, 2u * of.columns);
+    }
+    return least;
 }
 
 /* A step's layers and logits, at most 4,096 numbers of each. */
 static void show(const job &j, uint32_t step)
 {
     machine_wait();
-    for (uint32_t l = 0; l <= j.m.s.layers; l++) {
-        const bool         last = l == j.m.s.layers;
-        std::vector<float> x(std::min(last ? j.m.s.vocab : j.m.s.hidden, 4096u));
+    for (uint32_t l = 0; l <= j.s.m.layers; l++) {
+        const bool         last = l == j.s.m.layers;
+        std::vector<float> x(std::min(last ? j.s.m.vocab : j.s.m.hidden, 4096u));
 
-        machine_read(x.data(), last ? j.m.logits : j.m.after_layer(l), x.size() * sizeof(x[0]));
+        machine_read(x.data(), last ? j.s.m.logits : j.s.m.stream(2u * l + 1u),
+                     x.size() * sizeof(x[0]));
         std::printf(last ? "logits %u" : "layer %u %u", last ? step : l, step);
         for (float number : x) {
             std::printf(" %.6g", number);
@@ -116,169 +98,146 @@ static void show(const job &j, uint32_t step)
     }
 }
 
-/* Bytes of shared memory before the pool, or the pages. */
-static uint32_t before_pool(const shape &s)
-{
-    return CONTROL_BYTES + exchange_bytes(s.head_dim) + TILE_ALIGNED;
-}
-
 /* All rounds of a version: launch, time, compare the tokens.  1: they differ. */
-template <class Memory>
-static int run(job &j, const char *name, const Memory &memory, uint32_t tile)
+template <bool POOL>
+static int run(job &j, const memory &of, uint32_t before)
 {
-    const uint32_t        most    = std::max(tile / (4u * j.m.s.head_dim), 1u); /* tokens of one */
-    const scheduler       all(j.m, j.blocks, tile);
-    std::vector<uint32_t> tokens;
+    const uint32_t        most  = std::max(of.bytes / (4u * j.s.m.head_dim), 1u); /* tokens */
+    const uint32_t        bytes = before + (POOL ? 0u : of.slots * of.bytes);
     double                seconds = 1e30;
+    std::vector<uint32_t> begin, tokens;
 
-    j.p.stream = j.instructions.write(all.stream);
-    j.p.begin  = j.begin.write(all.begin);
-    for (uint32_t round = 0; round <= j.o.rounds; round++) {
+    (void)lay_out(j.s.m, of.bytes);
+    j.s.p.list  = j.list.write(schedule(j.s.m, j.blocks, &begin));
+    j.s.p.begin = j.begin.write(begin);
+    for (uint32_t round = 0; round <= j.rounds; round++) {
         j.done.zero();
-        j.stream.zero();
-        j.others.zero();
+        j.results.zero();
         j.best.zero();
         machine_wait();
 
         const double from = machine_seconds();
 
-        for (uint32_t step = 0; step < j.o.steps; step++) {
-            const uint32_t position = j.o.context + step;
-            const uint32_t share    = std::max(pieces(position, j.m.split), 1u);
-
-            seam_launch_together(j.blocks, before_pool(j.m.s) + memory.own_bytes(),
-                                 memory.of_pool(),
-                                 decode_step<Memory>{ j.m, j.p, memory, step, position, share,
-                                                      pieces(share, pieces(share, most)) });
-            if ((round == 0) && (step < j.o.show)) {
-                show(j, step);
+        for (j.s.number = 0; j.s.number < j.steps; j.s.number++) {
+            j.s.position = j.context + j.s.number;
+            j.s.share    = std::max(pieces(j.s.position, j.s.m.split), 1u);
+            j.s.each     = pieces(j.s.share, pieces(j.s.share, most));
+            seam_launch_together(j.blocks, bytes, POOL ? &of.pool : nullptr,
+                                 decode_step<POOL>{ j.s, of });
+            if ((round == 0) && (j.s.number < j.show)) {
+                show(j, j.s.number);
             }
         }
         machine_wait();
         seconds = std::min(seconds, machine_seconds() - from);
     }
+    std::printf("tokens");
     for (unsigned long long best : j.best.read()) {
         tokens.push_back(static_cast<uint32_t>(~best));
+        std::printf(" %u", tokens.back());
     }
-    if (j.tokens.empty()) {
-        j.tokens = tokens;
-    }
-    std::printf("tokens");
-    for (uint32_t token : tokens) {
-        std::printf(" %u", token);
-    }
-#if defined(__CUDACC__)
-    const double read  = j.o.context + 0.5 * j.o.steps; /* tokens of the cache */
-    const double gb    = 2e-9 * (j.m.s.weights() + 2.0 * read * j.m.s.layers * j.m.s.kv_heads *
-                                                       j.m.s.head_dim);
-    const double every = seconds / j.o.steps;
-
-    std::printf("\n%-6s %.4f ms a step, %.0f GB/s", name, 1e3 * every, gb / every);
-#else
-    std::printf("\n%-6s %u steps", name, j.o.steps);
-#endif
-    std::printf("%s\n", (tokens == j.tokens) ? "" : ": OTHER TOKENS");
+    j.tokens = j.tokens.empty() ? tokens : j.tokens;
+    std::printf("\n%-6s %.4f ms a step%s\n", POOL ? "pool" : "pages", 1e3 * seconds / j.steps,
+                (tokens == j.tokens) ? "" : ": OTHER TOKENS");
     return tokens != j.tokens;
 }
 
-/* The largest tile, which is the least that a pool must hold at one time. */
-static uint32_t largest_tile(const shape &s, uint32_t tile)
+static int run_pool(job &j, uint32_t bytes, uint32_t before)
 {
-    return std::max({ tile, 4u * s.head_dim, 2u * std::max({ s.hidden, s.ff, s.query() }) });
-}
-
-static int run_pool(job &j, uint32_t bytes)
-{
-    const uint32_t largest = largest_tile(j.m.s, j.o.tile);
-    uint32_t       tiles;
-    const char    *spec    = nullptr; /* $SHPOOL_ALLOCATOR */
+    const uint32_t largest = std::max(j.tile, least_tile(j));
     shpool_config  want    = {};
-    shpool_pool    pool    = {};
+    memory         of      = {};
 
-#if !defined(SHPOOL_INLINE)
-    spec = (std::getenv("SHPOOL_ALLOCATOR") != nullptr) ? nullptr : "bitmap";
-#endif
-    want.block_threads    = decode_step<pool_memory>::THREADS;
+    want.block_threads    = decode_step<true>::THREADS;
     want.threads_per_pool = want.block_threads;
     want.total_bytes      = bytes;
     want.alignment        = TILE_ALIGNED;
-    machine_need(machine_open(spec, &want, &pool), "pool");
-    if (pool.largest < 2u * largest) {
-        const std::string tile = ", or less than --tile " + std::to_string(j.o.tile);
+    machine_need(machine_open(nullptr, &want, &of.pool), "pool");
+    if (of.pool.largest < 2u * largest) {
+        const std::string tile = ", or less than --tile " + std::to_string(j.tile);
 
-        refuse("the pool", bytes, "bytes have room for " + std::to_string(pool.largest) +
+        refuse("the pool", bytes, "bytes have room for " + std::to_string(of.pool.largest) +
                ", and two of the largest tiles need " + std::to_string(2u * largest) +
-               ": more --pool" + ((largest_tile(j.m.s, 0) < largest) ? tile : ""));
+               ": more --pool" + ((least_tile(j) < largest) ? tile : ""));
     }
-    std::printf("%s, %u bytes, tiles of %u\n", pool.name, pool.shared_bytes, j.o.tile);
+    std::printf("%s, %u bytes, tiles of %u\n", of.pool.name, of.pool.shared_bytes, j.tile);
+    of.bytes = j.tile;
+    of.slots = std::min(of.pool.largest / j.tile, SLOTS);
 
-    tiles = std::min(pool.largest / j.o.tile, SLOTS);
-    const int failed = run(j, "pool", pool_memory{ pool, j.o.tile, tiles }, j.o.tile);
+    const int failed = run<true>(j, of, before);
 
-    machine_close(&pool);
+    machine_close(&of.pool);
     return failed;
 }
 
-static int run_pages(job &j, uint32_t bytes)
+static int run_pages(job &j, uint32_t bytes, uint32_t before)
 {
-    const uint32_t pages = std::min(bytes / j.o.page, SLOTS);
-    const uint32_t row   = largest_tile(j.m.s, 0);
+    const memory of = { {}, j.page, std::min(bytes / j.page, SLOTS) };
 
-    if (row > j.o.page) {
-        refuse("--pages", j.o.page, "is less than the longest row: " + std::to_string(row));
+    if (least_tile(j) > j.page) {
+        refuse("--pages", j.page, "is less than the longest row: " + std::to_string(least_tile(j)));
     }
-    if (pages < 2u) {
-        refuse("--pages", j.o.page, "is more than half of the " + std::to_string(bytes) +
-                                        " bytes that there are: two pages are needed");
+    if (of.slots < 2u) {
+        refuse("--pages", j.page, "is more than half of the " + std::to_string(bytes) +
+                                      " bytes that there are: two pages are needed");
     }
-    std::printf("%u pages of %u bytes\n", pages, j.o.page);
-    return run(j, "pages", page_memory{ pages, j.o.page }, j.o.page);
+    std::printf("%u pages of %u bytes\n", of.slots, j.page);
+    return run<false>(j, of, before);
 }
 
 int main(int argc, char **argv)
 {
-    job      j;
-    options &o = j.o;
-
-    const char *file = read_options(
+    const uint32_t longest = MOST_SEGMENTS * SEGMENT; /* row that the readers' registers hold */
+    job            j;
+    model         &m    = j.s.m;
+    const char    *file = read_options(
             argc, argv, "decode [options]",
-            { { "--layers", &o.s.layers, 1, 1000, 1, "of the model" },
-              { "--hidden", &o.s.hidden, 64, 16384, 64, "numbers of the residual stream" },
-              { "--heads", &o.s.heads, 1, 256, 1, "of queries" },
-              { "--kv-heads", &o.s.kv_heads, 1, 256, 1, "of keys and values" },
-              { "--head-dim", &o.s.head_dim, 16, 256, 16, "dimensions of a head" },
-              { "--ff", &o.s.ff, 64, 16384, 64, "numbers between up and down" },
-              { "--vocab", &o.s.vocab, 2, 1u << 20, 1, "tokens that there are" },
-              { "--context", &o.context, 0, 65000, 1, "tokens in the cache before the first step" },
-              { "--steps", &o.steps, 1, 10000, 1, "tokens to choose" },
-              { "--split", &o.split, 1, 64, 1, "parts of a head's tokens" },
-              { "--tile", &o.tile, 128, 1u << 17, 128, "bytes of a tile of the pool's version" },
-              { "--pool", &o.pool, 0, 1u << 18, 1, "bytes of a block's pool; 1: all, 0: none" },
-              { "--pages", &o.page, 0, 1u << 17, 128, "bytes of a page; 0: none" },
-              { "--pace", &o.pace, 0, 100000, 1,
+            { { "--layers", &m.layers, 1, 1000, 1, "of the model" },
+              { "--hidden", &m.hidden, 64, longest, 64, "numbers of the residual stream" },
+              { "--heads", &m.heads, 1, 256, 1, "of queries" },
+              { "--kv-heads", &m.kv_heads, 1, 256, 1, "of keys and values" },
+              { "--head-dim", &m.head_dim, 16, 256, 8, "dimensions of a head" },
+              { "--ff", &m.ff, 64, 65536, 8, "numbers between up and down" },
+              { "--vocab", &m.vocab, 2, 1u << 20, 1, "tokens that there are" },
+              { "--context", &j.context, 0, 65000, 1, "tokens in the cache before the first step" },
+              { "--steps", &j.steps, 1, 10000, 1, "tokens to choose" },
+              { "--split", &m.split, 0, 64, 1,
+                "parts of a head's tokens; 0: 3, or as many as there are blocks for" },
+              { "--tile", &j.tile, 128, 1u << 17, 128, "bytes of a tile of the pool's version" },
+              { "--pool", &j.pool, 0, 1u << 18, 1, "bytes of a block's pool; 1: all, 0: none" },
+              { "--pages", &j.page, 0, 1u << 17, 128, "bytes of a page; 0: none" },
+              { "--pace", &j.pace, 0, 100000, 1,
                 "ns for 32 KiB of a block; 1: at the memory's speed, 0: any" },
-              { "--rounds", &o.rounds, 0, 1000, 1, "besides the first; the fastest counts" },
-              { "--show", &o.show, 0, 10000, 1, "steps whose layers are printed" } });
+              { "--rounds", &j.rounds, 0, 1000, 1, "besides the first; the fastest counts" },
+              { "--show", &j.show, 0, 10000, 1, "steps whose layers are printed" } });
     const char *machine = machine_name("decode");
 
     if (file != nullptr) {
         machine_fail(file, "is not an option; there are no files");
     }
+    if (m.heads % m.kv_heads != 0) {
+        refuse("--heads", m.heads, "is not a multiple of --kv-heads " + std::to_string(m.kv_heads));
+    }
     if (machine == nullptr) {
         return 77;
     }
-    if (!seam_has_bulk()) {
+
+    const seam_facts facts = seam_machine();
+
+    if (!facts.has_bulk) {
         std::printf("decode: skipped: needs a GPU of sm_90 or newer\n");
         return 77;
     }
-    check_shape(o.s);
-    j.blocks = seam_blocks();
-    make_model(j);
+    j.blocks   = facts.blocks;
+    j.s.p.pace = (j.pace == 1u) ? facts.pace : j.pace;
+
+    const size_t   weights = make_model(j);
+    const uint32_t before  = CONTROL_BYTES + exchange_bytes(m.head_dim) + TILE_ALIGNED;
+    const uint32_t bytes   = (j.pool > 1u) ? j.pool : facts.shared - before;
+
     std::printf("%s, %u blocks: %u layers, hidden %u, %u and %u heads of %u, ff %u, vocabulary %u, "
-                "context %u; %.0f MB\n", machine, j.blocks, o.s.layers, o.s.hidden, o.s.heads,
-                o.s.kv_heads, o.s.head_dim, o.s.ff, o.s.vocab, o.context, 2e-6 * j.m.s.weights());
-
-    const uint32_t bytes = (o.pool > 1u) ? o.pool : seam_shared() - before_pool(o.s);
-
-    return ((o.pool != 0) ? run_pool(j, bytes) : 0) | ((o.page != 0) ? run_pages(j, bytes) : 0);
+                "context %u; %.0f MB\n", machine, j.blocks, m.layers, m.hidden, m.heads, m.kv_heads,
+                m.head_dim, m.ff, m.vocab, j.context, 1e-6 * weights);
+    return ((j.pool != 0) ? run_pool(j, bytes, before) : 0) |
+           ((j.page != 0) ? run_pages(j, bytes, before) : 0);
 }

@@ -26,115 +26,121 @@
 #ifndef SHPOOL_EXAMPLES_DECODE_DECODE_H
 #define SHPOOL_EXAMPLES_DECODE_DECODE_H
 
-#include "attend.h"
+#include "rows.h"
 
-#if SIMT_HAS_BULK
+#define PATIENCE 10000000u /* about 10 s: no reader keeps a tile for so long */
 
-/* ---- the loader ---- */
+/* Where tiles are: in a pool, or, for comparison, in fixed pages that are used round-robin.  In a
+ * pool each gets at least `bytes`, because an instruction often ends with a small one, whose memory
+ * would not pass on to the next tile. */
+struct memory {
+    shpool_pool pool;
+    uint32_t    bytes; /* of a page; of a pool's tile, at least */
+    uint32_t    slots; /* pages, or tiles that fit: one more would be a search in vain */
+};
 
-template <class Memory>
+#if SIMT_HAS_BULK /* an older GPU compiles the kernel, but main() does not launch it */
+
+/* ---- the loader: each tile is a stage of shpool/stage.cuh ---- */
+
+template <bool POOL>
 struct loader {
-    const model   &m;
-    const program &p;
-    moment         now;
-
-    typename Memory::loader memory;
-    unsigned long long      once; /* the cache policy of weights */
-    uint32_t                turn; /* earliest time of the next copy, in ns */
+    const step     &s;
+    const memory   &of;
+    shpool_producer from; /* without a pool, its next slot is the next page's */
+    uint32_t        turn; /* earliest time of the next copy, in ns */
 
     MACHINE_METHOD void run()
     {
-        const uint32_t end  = p.begin[simt_block_rank() + 1u];
-        uint32_t       i    = p.begin[simt_block_rank()];
-        simt_u128      next = p.get(i, end);
-
-        SIMT_ROLLED
-        for (; i < end; i++) {
-            const instruction in = unpack(next);
-
-            next = p.get(i + 1u, end);
-
-            const source all  = (in.op == OP_ATTEND) ? tokens_of_cache(in) : rows_of_matrix(in);
-            const size_t both = (in.op == OP_ATTEND) ? (size_t)m.s.tokens * 2u * m.s.head_dim : 0;
+        s.p.run([&](instruction in) {
+            const matrix &m = s.m.of[in.op];
 
             SIMT_ROLLED
-            for (uint32_t at_byte = 0; at_byte < all.bytes; at_byte += all.each) {
-                const uint32_t left = all.bytes - at_byte;
-
-                load(all.from + at_byte, (left < all.each) ? left : all.each, both);
+            for (uint32_t panel = 0; panel < m.panels; panel++) {
+                load((in.op == OP_ATTEND) ? tokens(in) : rows(in, m, panel));
             }
+        });
+        if (POOL) {
+            shpool_producer_fini_warp(&from);
         }
-        memory.close();
     }
 
-    /* What an instruction reads: bytes in all, and of a tile. */
+    /* What an instruction reads: numbers in all, and of a tile.  apart: 0, or the distance of as
+     * many numbers that are read together with them. */
     struct source {
-        const unsigned char *from;
-        uint32_t             bytes;
-        uint32_t             each;
+        const uint16_t *from;
+        uint32_t        all, each;
+        size_t          apart;
     };
-    MACHINE_METHOD source rows_of_matrix(const instruction &in) const
+    MACHINE_METHOD source rows(instruction in, const matrix &m, uint32_t panel) const
     {
-        const uint32_t row = 2u * m.columns(in.op); /* bytes */
-
-        return { (const unsigned char *)m.matrix(in.op, in.layer) + (size_t)in.first * row,
-                 in.count * row, in.each * row };
+        return { s.m.weights + in.layer * s.m.layer + m.at +
+                     ((size_t)panel * m.rows + in.first) * m.columns,
+                 in.count * m.columns, m.each * m.columns, 0 };
     }
-    MACHINE_METHOD source tokens_of_cache(const instruction &in) const /* keys */
+    MACHINE_METHOD source tokens(instruction in) const /* keys and values */
     {
-        const token_range range = tokens_of(in.first - in.each * m.split, now);
-        const uint32_t    token = 2u * m.s.head_dim; /* bytes */
+        const uint32_t dims = s.m.head_dim;
 
-        return { (const unsigned char *)m.keys(in.layer, m.by_group.of(in.each)) +
-                         (size_t)range.first * token,
-                 range.cached * token, now.each * token };
+        return { s.m.cache + s.m.keys(in.layer, s.m.by_group.of(in.first)) +
+                     (size_t)in.count * s.share * dims,
+                 tokens_of(s, in) * dims, s.each * dims, (size_t)s.m.tokens * dims };
     }
 
-    /* A tile: `bytes` of weights, or of keys, followed by as many of values, which are `both` bytes
-     * from the keys. */
-    MACHINE_METHOD void load(const unsigned char *from, uint32_t bytes, size_t both)
+    MACHINE_METHOD void load(source now)
     {
-        const uint32_t     room = (both != 0) ? 2u * bytes : bytes;
-        const shpool_stage tile = memory.get(room);
+        SIMT_ROLLED
+        for (uint32_t at = 0; at < now.all; at += now.each) {
+            const uint32_t     bytes = 2u * ((now.all - at < now.each) ? now.all - at : now.each);
+            const uint32_t     room  = (now.apart != 0) ? 2u * bytes : bytes;
+            const shpool_stage tile  = get(room);
 
-        /* A block gets its share of the memory's bandwidth, and not more.  Otherwise all blocks
-         * load at the same time after a wait: some get their tiles much later than others, and
-         * results get through only after the tiles. */
-        turn = seam_await_ns(turn) + (room * (p.pace >> 3) >> 12);
-        if (simt_lane() == 0) {
-            shpool_stage_expect(tile, room);
-            if (both == 0) {
-                seam_copy_once(tile.data, from, bytes, tile.full, once);
-            } else {
-                simt_copy_async(tile.data, from, bytes, tile.full);
-                simt_copy_async(tile.data + bytes, from + both, bytes, tile.full);
+            /* A block gets its share of the memory's bandwidth, and not more.  Otherwise all blocks
+             * load at the same time after a wait: some get their tiles much later than others, and
+             * results get through only after the tiles. */
+            turn = seam_await_ns(turn) + (room * (s.p.pace >> 3) >> 12);
+            if (simt_lane() == 0) {
+                shpool_stage_expect(tile, room);
+                if (now.apart == 0) {
+                    seam_copy_once(tile.data, now.from + at, bytes, tile.full);
+                } else {
+                    simt_copy_async(tile.data, now.from + at, bytes, tile.full);
+                    simt_copy_async(tile.data + bytes, now.from + at + now.apart, bytes, tile.full);
+                }
             }
         }
+    }
+    MACHINE_METHOD shpool_stage get(uint32_t bytes)
+    {
+        if (POOL) {
+            const shpool_stage tile =
+                shpool_stage_malloc_warp(&from, TILE_ALIGNED, bytes, PATIENCE);
+
+            if (tile.data == 0) {
+                seam_fail("tile", "the pool has no room");
+            }
+            return tile;
+        }
+        const simt_addr at = from.next.at;
+
+        simt_mbar_wait(at + SHPOOL_STAGE_RELEASED, from.next.parity ^ 1u);
+        simt_warp_sync(SIMT_ALL_LANES); /* all lanes have seen this phase */
+        shpool_stages_next(&from.next);
+        return { simt_load32(at + SHPOOL_STAGE_MEMORY), at };
     }
 };
 
 /* ---- a reader ---- */
 
 struct reader {
-    const model   &m;
-    const program &p;
-    control        shared;
-    moment         now;
-    shpool_stages  at;        /* the next tile */
-    uint32_t       count;     /* instructions so far */
-    uint32_t       exchanges; /* of attention's sums */
+    const step   &s;
+    control       shared;
+    shpool_stages at;        /* the next tile */
+    uint32_t      exchanges; /* of attention's sums */
 
     MACHINE_METHOD void run()
     {
-        const uint32_t end  = p.begin[simt_block_rank() + 1u];
-        uint32_t       i    = p.begin[simt_block_rank()];
-        simt_u128      next = p.get(i, end);
-
-        SIMT_ROLLED
-        for (; i < end; i++, count++) {
-            const instruction in = unpack(next);
-
-            next = p.get(i + 1u, end);
+        s.p.run([&](instruction in) {
             switch (in.op) {
             case OP_QKV: read_rows<OP_QKV>(in); break;
             case OP_ATTEND: read_tokens(in); break;
@@ -143,7 +149,8 @@ struct reader {
             case OP_DOWN: read_rows<OP_DOWN>(in); break;
             default: read_rows<OP_HEAD>(in);
             }
-        }
+            shared.count++;
+        });
     }
 
     /* Call work(tile, first, n) for the tiles of `all` rows or tokens, `each` of them a tile. */
@@ -163,142 +170,146 @@ struct reader {
     template <uint32_t OP>
     MACHINE_METHOD void read_rows(instruction in)
     {
-        in.op = OP;
+        const matrix   &m      = s.m.of[OP];
+        const four_bf16 gains  = read_gains<OP>(s, in.layer, 0);
+        const beside    with   = read_beside<OP>(s, in);
+        const lane_rows mine(m);
+        const uint32_t  panels = has_norm(OP) ? 1u : m.panels;
+        float           square = 0.0f;
 
-        const results   to    = shared.result(count);
-        const seam_u64  gains = read_gains(m, in, 0);
-        const beside    with  = read_beside(m, now, in);
-        const lane_rows mine(m.columns(in.op));
+        simt_mbar_wait(shared.ready(), shared.count & 1u);
+        SIMT_ROLLED
+        for (uint32_t panel = 0; panel < panels; panel++) {
+            simt_u128 v[LOADS] = {};
 
-        simt_mbar_wait(shared.ready(), count & 1u);
-
-        const input v = read_input(m, now, in, shared, to, gains);
-
-        for_tiles(in.count, in.each, [&](simt_addr tile, uint32_t first, uint32_t rows) {
-            multiply(tile, mine, rows, v.v, to, first);
-        });
-        leave_square(to, v.square);
-        meet(shared.summed(), count);
-        finish(m, now, in, to, with, p.done);
+            read_input<OP>(s, in, panel, gains, shared.exchange() + simt_warp() * SLICE * 4u, v,
+                           &square);
+            for_tiles(in.count, m.each, [&](simt_addr tile, uint32_t first, uint32_t rows) {
+                multiply(tile, m, mine, rows, v,
+                         shared.sums(simt_warp()) + 4u * (first << m.bits), panel != 0);
+            });
+        }
+        if (has_norm(OP)) {
+            leave_square(shared, square);
+        }
+        meet(shared.summed(), shared.count);
+        finish<OP>(s, in, shared, with);
     }
 
     MACHINE_METHOD void read_tokens(instruction in)
     {
-        const uint32_t    part  = in.first - in.each * m.split;
-        const token_range range = tokens_of(part, now);
-        const results     to    = shared.result(count);
-
-        simt_mbar_wait(shared.ready(), count & 1u);
-
-        attention a = attention_begin(m, now, in,
-                                      (part + 1u == m.split) && (simt_warp() + 1u == READERS));
-
+        const uint32_t cached = tokens_of(s, in);
         /* two tiles, or more: half of the warps process every other one */
-        const uint32_t halves = (range.cached > now.each) ? 2u : 1u;
+        const uint32_t halves = (cached > s.each) ? 2u : 1u;
         uint32_t       turn   = simt_warp();
 
-        for_tiles(range.cached, now.each, [&](simt_addr tile, uint32_t, uint32_t n) {
+        simt_mbar_wait(shared.ready(), shared.count & 1u);
+
+        attention a = attention_begin(s, in, (in.count + 1u == s.m.split) &&
+                                                 (simt_warp() + 1u == READERS));
+
+        for_tiles(cached, s.each, [&](simt_addr tile, uint32_t, uint32_t n) {
             if (turn++ % halves == 0) {
-                attention_tokens(m, &a, tile, tile + n * 2u * m.s.head_dim, n,
-                                 simt_warp() / halves, READERS / halves);
+                attention_tokens(s, &a, tile, n, simt_warp() / halves, READERS / halves);
             }
         });
-        attention_leave(m, a, to, shared.exchange());
+        attention_leave(s, a, shared);
         meet(shared.exchanged(), exchanges++);
-        attention_finish(m, now, in, to, shared.exchange(), p.done);
-        meet(shared.summed(), count); /* the exchange is used again */
+        attention_finish(s, in, shared);
+        meet(shared.summed(), shared.count); /* the exchange is used again */
     }
 };
 
-#endif /* SIMT_HAS_BULK: an older GPU compiles the kernel, but main() does not launch it */
+/* ---- the watcher ---- */
+
+SIMT_FN void watch(const step &s, control shared)
+{
+    s.p.run([&](instruction in) {
+        const uint32_t i = counter_of(in);
+
+        if ((in.op != OP_ATTEND) && (i != 0)) { /* half of the results of the operation before */
+            const uint32_t all = s.m.of[(in.op == OP_QKV) ? (uint32_t)OP_DOWN : in.op - 1u].rows;
+
+            SIMT_ROLLED
+            while ((int)(seam_peek4(s.p.done + i - 1u) - (all * s.number + all / 2u)) < 0) {
+                seam_spin();
+            }
+        }
+        if (shared.count != 0) { /* the readers have seen the phase before */
+            simt_mbar_wait(shared.summed(), (shared.count - 1u) & 1u);
+        }
+        simt_mbar_arrive(shared.ready());
+        shared.count++;
+    });
+}
+
+/* A call, so that the allocator takes no registers from the readers.  Static: so ptxas gives it as
+ * many registers as the launch bounds of the kernel leave, also when it is joined at run time. */
+template <bool POOL>
+static SEAM_CALL void load(const step &s, const memory &of, shpool_heap heap, simt_addr table)
+{
+    heap.view.flags = SHPOOL_HEAP_FLAGS(heap.view.flags); /* known in a joined image */
+    loader<POOL>{ s, of, shpool_producer_init(heap, simt_from_shared(table), of.slots,
+                                              of.bytes), seam_await_ns(0) }.run();
+}
+
+#endif
 
 /* ---- the kernel ---- */
 
-template <class Memory>
+template <bool POOL>
 struct decode_step {
     static constexpr uint32_t THREADS = (READERS + 2u) * SIMT_WARP;
-    static constexpr uint32_t BLOCKS  = 1; /* of a multiprocessor */
 
-    model    m;
-    program  p;
-    Memory   memory;
-    uint32_t number;   /* of the step: 0, 1, ... since the counters were 0 */
-    uint32_t position; /* the other fields of `moment` */
-    uint32_t share;
-    uint32_t each;
+    step   s;
+    memory of;
 
     MACHINE_METHOD void operator()() const
     {
-        const control     shared = { simt_dynamic_base() };
-        const uint32_t    warp   = simt_warp();
-        const shpool_heap heap   = open(shared);
-        const moment      now    = { number, position, share, each, token_of(m, number) };
-
 #if SIMT_HAS_BULK
-        const void *tiles = simt_from_shared(shared.tiles());
+        const control  shared = { simt_dynamic_base(), 0 };
+        const uint32_t warp   = simt_warp();
+        shpool_heap    heap   = shpool_empty_heap();
+
+        if (warp == READERS) {
+            init(shared);
+        }
+        if (POOL) {
+            heap = shpool_init(&of.pool, simt_from_shared(shared.pool(s.m.head_dim)));
+        }
+        simt_barrier();
 
         if (warp < READERS) {
-            reader{ m, p, shared, now, shpool_stages_of(tiles, memory.slots()), 0, 0 }.run();
+            reader{ s, shared, shpool_stages_of(simt_from_shared(shared.base), of.slots), 0 }.run();
         } else if (warp == READERS) {
-            load(m, p, memory, now, heap, shared.tiles());
+            load<POOL>(s, of, heap, shared.base);
         } else if (simt_lane() == 0) {
-            watch(shared);
+            watch(s, shared);
+        }
+        if (POOL) {
+            shpool_fini(heap);
         }
 #endif
-        memory.end(heap);
-    }
-
-    MACHINE_METHOD shpool_heap open(control shared) const
-    {
-        if (simt_warp() == 0) {
-            shared.init();
-        }
-        return memory.open(shared.pool(m.s.head_dim)); /* has a barrier */
     }
 
 #if SIMT_HAS_BULK
-    /* A call, so that the allocator takes no registers from the readers. */
-    static SEAM_CALL void load(const model &m, const program &p, const Memory &memory, moment now,
-                                 shpool_heap heap, simt_addr tiles)
+    /* Called by a warp, a slot in each lane. */
+    MACHINE_METHOD void init(control shared) const
     {
-        loader<Memory>{ m, p, now, { memory, heap, tiles }, seam_once(), seam_ns() }.run();
+        const simt_addr slot = shared.base + SHPOOL_STAGES_BYTES(simt_lane());
+
+        shpool_stages_init(simt_from_shared(slot), 1, READERS);
+        if (!POOL) {
+            simt_store32(slot + SHPOOL_STAGE_MEMORY,
+                         shared.pool(s.m.head_dim) + simt_lane() * of.bytes);
+        }
+        if (simt_lane() == 0) {
+            simt_mbar_init(shared.ready(), 1);
+            simt_mbar_init(shared.exchanged(), READERS);
+            simt_mbar_init(shared.summed(), READERS);
+        }
     }
 #endif
-
-    /* The watcher: one thread. */
-    MACHINE_METHOD void watch(control shared) const
-    {
-
-        const uint32_t end  = p.begin[simt_block_rank() + 1u];
-        uint32_t       i    = p.begin[simt_block_rank()];
-        simt_u128      next = p.get(i, end);
-
-        SIMT_ROLLED
-        for (uint32_t k = 0; i < end; i++, k++) {
-            const instruction in = unpack(next);
-
-            next = p.get(i + 1u, end);
-
-            const uint32_t counter = counter_of(in.op, in.layer);
-
-            if ((counter != 0) && (in.op != OP_ATTEND)) {
-                const uint32_t all = finished(m, op_before(in.op));
-
-                await(p.done + counter - 1u, all * number + all / 2u); /* of the one before */
-            }
-            if (k != 0) { /* the readers have seen the phase before */
-                simt_mbar_wait(shared.summed(), (k - 1u) & 1u);
-            }
-            simt_mbar_arrive(shared.ready());
-        }
-    }
-    MACHINE_METHOD void await(const uint32_t *counter, uint32_t least) const
-    {
-        SIMT_ROLLED
-        while ((int)(seam_peek4(counter) - least) < 0) {
-            seam_spin();
-        }
-    }
 };
 
 #endif /* SHPOOL_EXAMPLES_DECODE_DECODE_H */

@@ -2,59 +2,44 @@
 /*
  * The model, its layout in global memory, and the instructions of a step.
  *
- * Weights are bf16: one matrix after another, row by row.  Rows that one thread needs together are
- * adjacent:
+ * Weights are bf16: for each layer the gains of a norm, qkv (the rows of query heads, key heads and
+ * value heads), out, the gains of the other norm, gate_up (gate i, up i, gate i + 1, ...), down.
+ * After all layers: the last norm's gains, and the head, whose rows are the embeddings.  A matrix
+ * is stored row by row.  If a row is longer than the readers' registers hold, the matrix is cut
+ * into panels of equal width, one after another, each of them row by row.
  *
- *   qkv       for each key-value head: its query heads, its key head, its value head.  The rotary
- *             embedding rotates the rows 2 i and 2 i + 1 of query and key heads together.
- *   gate_up   gate i, up i, gate i + 1, ...
- *
- * For each layer and key-value head, the cache has the keys and then the values, one token after
- * another, so a range of tokens is one bulk copy.  Activations are float.  Each layer has its own
- * results, so that every layer can be compared afterwards. */
+ * The rotary embedding rotates the rows 2 i and 2 i + 1 of query and key heads together.  For each
+ * layer and key head, the cache has the keys and then the values, one token after another, so a
+ * range of tokens is one bulk copy.  Activations are float; each layer has its own. */
 #ifndef SHPOOL_EXAMPLES_DECODE_MODEL_H
 #define SHPOOL_EXAMPLES_DECODE_MODEL_H
 
 #include "seam.h"
 
-struct shape {
-    uint32_t layers, hidden;
-    uint32_t heads, kv_heads, head_dim; /* heads: of queries */
-    uint32_t ff, vocab;
-    uint32_t tokens; /* capacity of the cache */
+#if defined(__CUDACC__)
+#define READERS 16u /* warps */
+#else /* a fiber for each thread */
+#define READERS 4u
+#endif
+#define SLICE         128u /* columns of a warp, in each segment of a row */
+#define SEGMENT       (READERS * SLICE)
+#define MOST_SEGMENTS 4u
+#define MOST_SUMS     128u /* most rows of an instruction, times the segments of a row */
+#define NORM_EPSILON  1e-5f
+#define ROTARY_BASE   500000.0
 
-    SEAM_BOTH uint32_t group() const { return heads / kv_heads; } /* query heads of a key head */
-    SEAM_BOTH uint32_t query() const { return heads * head_dim; }
-    SEAM_BOTH uint32_t qkv() const { return kv_heads * ((group() + 2u) * head_dim); }
-
-    /* Offsets in numbers from the start of a layer's weights. */
-    SEAM_BOTH size_t at_qkv() const { return hidden; } /* after the first norm's gains */
-    SEAM_BOTH size_t at_out() const { return at_qkv() + (size_t)qkv() * hidden; }
-    SEAM_BOTH size_t at_norm() const { return at_out() + (size_t)hidden * query(); }
-    SEAM_BOTH size_t at_gate_up() const { return at_norm() + hidden; }
-    SEAM_BOTH size_t at_down() const { return at_gate_up() + (size_t)2u * ff * hidden; }
-    SEAM_BOTH size_t layer() const { return at_down() + (size_t)hidden * ff; }
-    /* After all layers: the last norm's gains, then the head, whose rows are the embeddings. */
-    SEAM_BOTH size_t at_head() const { return layers * layer() + hidden; }
-    SEAM_BOTH size_t weights() const { return at_head() + (size_t)vocab * hidden; }
-    SEAM_BOTH size_t head_cache() const { return (size_t)2u * tokens * head_dim; }
-    SEAM_BOTH size_t cache() const { return layers * kv_heads * head_cache(); }
-};
-
-/* The operations of a layer.  The head counts as the first operation of an additional layer.  In
- * brackets: number of inputs, number of outputs. */
+/* The operations of a layer; the head follows the last one's. */
 enum op {
-    OP_QKV,     /* norm, queries, keys and values, rotary, append         [hidden, qkv] */
-    OP_ATTEND,  /* attention of one query head to a part of the tokens    [query, parts] */
-    OP_OUT,     /* sum of the parts, output, residual                     [query, hidden] */
-    OP_GATE_UP, /* norm, gate and up, SiLU                                [hidden, ff] */
-    OP_DOWN,    /* down, residual                                         [ff, hidden] */
-    OP_HEAD,    /* norm, head, argmax                                     [hidden, vocab] */
+    OP_QKV,     /* norm, queries, keys and values, rotary, append */
+    OP_ATTEND,  /* attention of one query head to a part of the tokens */
+    OP_OUT,     /* sum of the parts, output, residual */
+    OP_GATE_UP, /* norm, gate and up, SiLU */
+    OP_DOWN,    /* down, residual */
+    OP_HEAD,    /* norm, head, argmax */
     OP_COUNT
 };
 #define OPS_OF_LAYER 5u
-#define NORM_EPSILON 1e-5f
-#define ROTARY_BASE  500000.0
+SIMT_HD constexpr bool has_norm(uint32_t op) { return (op != OP_OUT) && (op != OP_DOWN); }
 
 /* Division by a number that the host knows, as a multiplication: exact below 65,536. */
 struct divisor {
@@ -67,141 +52,248 @@ struct divisor {
 };
 static inline divisor divisor_by(uint32_t n) { return { (n > 1u) ? 0xffffffffu / n + 1u : 0u }; }
 
+struct matrix {
+    uint32_t rows, columns, panels; /* columns: of a panel */
+    uint32_t bits; /* of a panel's segments: a power of two, at most MOST_SEGMENTS */
+    uint32_t each; /* rows of a tile */
+    size_t   gains, at; /* of layer 0; the head's: of the last layer */
+};
+
 struct model {
-    shape               s;
+#if defined(__CUDACC__)
+    uint32_t layers = 16, hidden = 2048, ff = 8192, vocab = 128256;
+    uint32_t heads = 32, kv_heads = 8, head_dim = 64; /* heads: of queries */
+#else
+    uint32_t layers = 3, hidden = 64, ff = 576, vocab = 200;
+    uint32_t heads = 4, kv_heads = 2, head_dim = 16;
+#endif
+    uint32_t split     = 0; /* parts of a query head's tokens */
+    uint32_t tokens;    /* capacity of the cache */
+    uint32_t lane_bits; /* of the lanes of a token, 8 dimensions each */
+    divisor  by_dim, by_group;
+    matrix   of[OP_COUNT]; /* OP_ATTEND: `rows` only */
+    size_t   layer;        /* numbers of a layer's weights */
+
     const uint16_t     *weights;
     uint16_t           *cache;
-    const float        *turns;  /* head_dim / 2 pairs of cosine and sine for each position */
-    float              *stream; /* two of `hidden` for each layer: after attention, after down */
-    float              *others; /* the other results of each layer */
+    const float        *turns;   /* head_dim / 2 pairs of cosine and sine for each position */
+    float              *results; /* of all layers */
     float              *logits;
     unsigned long long *best; /* for each step: the largest logit and its token; initially 0 */
-    uint32_t            first_token;
-    uint32_t            split;    /* parts of a query head's tokens */
-    uint32_t            dim_bits; /* logarithm of head_dim */
-    divisor             by_group; /* query heads of a key head */
-    divisor             by_share; /* heads of a key head in OP_QKV */
 
-    /* Results of a layer: queries, keys and values; for each part of each query head the sum of the
-     * values, and the largest score and the sum of the exponentials; numbers between up and down */
-    SEAM_BOTH uint32_t results() const
+    /* The residual stream after attention of layer i / 2, or after all of it (i is odd). */
+    SEAM_BOTH float *stream(uint32_t i) const { return results + (size_t)i * hidden; }
+    /* Other results: queries, keys and values; the numbers between up and down; for each part of
+     * each query head the sum of the values, and the largest score and the sum of the
+     * exponentials, as four numbers. */
+    SEAM_BOTH uint32_t qkv_rows() const { return (heads + 2u * kv_heads) * head_dim; }
+    SEAM_BOTH uint32_t others() const { return qkv_rows() + ff + split * heads * (head_dim + 4u); }
+    SEAM_BOTH float   *qkv(uint32_t l) const
     {
-        return s.qkv() + split * (s.query() + 4u * s.heads) + s.ff;
+        return stream(2u * layers) + (size_t)l * others();
     }
-    SEAM_BOTH float *qkv(uint32_t l) const { return others + (size_t)l * results(); }
-    SEAM_BOTH float *parts(uint32_t l) const { return qkv(l) + s.qkv(); }
-    SEAM_BOTH float *scales(uint32_t l) const { return parts(l) + split * s.query(); }
-    SEAM_BOTH float *act(uint32_t l) const { return scales(l) + split * 4u * s.heads; }
-    SEAM_BOTH float *after_attention(uint32_t l) const
+    SEAM_BOTH float *act(uint32_t l) const { return qkv(l) + qkv_rows(); }
+    SEAM_BOTH float *parts(uint32_t l) const { return act(l) + ff; }
+    SEAM_BOTH float *scales(uint32_t l) const { return parts(l) + split * heads * head_dim; }
+    SEAM_BOTH size_t head_cache() const { return (size_t)2u * tokens * head_dim; }
+    SEAM_BOTH size_t keys(uint32_t l, uint32_t head) const /* in the cache */
     {
-        return stream + (size_t)2u * l * s.hidden;
-    }
-    SEAM_BOTH float *after_layer(uint32_t l) const { return after_attention(l) + s.hidden; }
-
-    SEAM_BOTH const uint16_t *layer(uint32_t l) const { return weights + l * s.layer(); }
-    SEAM_BOTH const uint16_t *keys(uint32_t l, uint32_t head) const
-    {
-        return cache + ((size_t)l * s.kv_heads + head) * s.head_cache();
-    }
-    /* Rows and columns of an operation's matrix, its address, and the gains of the norm before. */
-    SEAM_BOTH uint32_t rows(uint32_t op) const
-    {
-        return (op == OP_QKV) ? s.qkv() : (op == OP_GATE_UP) ? 2u * s.ff
-               : (op == OP_HEAD) ? s.vocab : s.hidden;
-    }
-    SEAM_BOTH uint32_t columns(uint32_t op) const
-    {
-        return (op == OP_OUT) ? s.query() : (op == OP_DOWN) ? s.ff : s.hidden;
-    }
-    SEAM_BOTH const uint16_t *matrix(uint32_t op, uint32_t l) const
-    {
-        return (op == OP_HEAD)      ? weights + s.at_head()
-               : (op == OP_QKV)     ? layer(l) + s.at_qkv()
-               : (op == OP_OUT)     ? layer(l) + s.at_out()
-               : (op == OP_GATE_UP) ? layer(l) + s.at_gate_up()
-                                    : layer(l) + s.at_down();
-    }
-    SEAM_BOTH const uint16_t *gains(uint32_t op, uint32_t l) const
-    {
-        return (op == OP_GATE_UP) ? layer(l) + s.at_norm() : layer(l); /* the head's, too */
+        return ((size_t)l * kv_heads + head) * head_cache();
     }
 };
 
-/* ---- instructions: each block has its own stream, in the order of the operations ---- */
-
-struct instruction {
-    uint32_t op;
-    uint32_t layer;
-    uint32_t first; /* row; in OP_ATTEND query head * split + part */
-    uint32_t count; /* rows */
-    uint32_t each;  /* rows of a tile; in OP_ATTEND the query head (a tile's tokens: `moment`) */
+/* Rows of a matrix, or (OP_ATTEND) a part of a query head's tokens.  Each block has its own list of
+ * instructions, in the order of the operations. */
+struct alignas(8) instruction {
+    uint32_t op : 4;
+    uint32_t count : 12; /* rows; OP_ATTEND: the part */
+    uint32_t layer : 16; /* the head's: the last one */
+    uint32_t first;      /* row; OP_ATTEND: the query head */
 };
-
-/* In memory, and in the registers of a warp that reads an instruction before it needs it. */
-static inline simt_u128 pack(const instruction &in)
-{
-    return {in.op | in.layer << 16, in.first, in.count | in.each << 16, 0};
-}
-SIMT_FN instruction unpack(simt_u128 v)
-{
-    return {v.x & 0xffffu, v.x >> 16, v.y, v.z & 0xffffu, v.z >> 16};
-}
 
 struct program {
-    const simt_u128 *stream;
-    const uint32_t  *begin; /* block b has stream[begin[b]] to stream[begin[b + 1] - 1] */
-    uint32_t        *done;  /* counters, for each operation: finished rows of all steps */
-    uint32_t         pace;  /* least time for 32 KiB of a block, in ns */
+    const instruction *list;
+    const uint32_t    *begin; /* block b has list[begin[b]] to list[begin[b + 1] - 1] */
+    uint32_t          *done;  /* for each layer's operations: finished rows of all steps */
+    uint32_t           pace;  /* least time for 32 KiB of a block, in ns */
 
-    /* The i-th instruction, long before it is needed; any one, if it is not below `end`. */
-    MACHINE_METHOD simt_u128 get(uint32_t i, uint32_t end) const
+    /* Call work(instruction) for those of the block; each is read long before it is needed. */
+    template <class Work>
+    MACHINE_METHOD void run(Work work) const
     {
-        return seam_fetch(stream + ((i < end) ? i : 0u));
+        const uint32_t end  = begin[simt_block_rank() + 1u];
+        uint32_t       i    = begin[simt_block_rank()];
+        instruction    next = list[(i < end) ? i : 0u];
+
+        SIMT_ROLLED
+        while (i < end) {
+            const instruction in = next;
+
+            i++;
+            next = list[(i < end) ? i : 0u];
+            work(in);
+        }
+    }
+};
+SIMT_FN uint32_t counter_of(instruction in) { return in.layer * OPS_OF_LAYER + in.op; }
+
+/* ---- what the host prepares ---- */
+
+static inline uint32_t pieces(uint32_t whole, uint32_t each) { return (whole + each - 1u) / each; }
+
+static inline matrix matrix_of(uint32_t rows, uint32_t columns, uint32_t tile)
+{
+    uint32_t n = pieces(columns, MOST_SEGMENTS * SEGMENT);
+
+    while (columns % (8u * n) != 0) { /* a panel's rows are multiples of 16 bytes */
+        n++;
+    }
+    columns /= n;
+    return { rows, columns, n, (columns <= SEGMENT) ? 0u : (columns <= 2u * SEGMENT) ? 1u : 2u,
+             std::min(std::max(tile / (2u * columns), 1u), MOST_SUMS), 0, 0 };
+}
+
+/* Sizes and places of everything.  tile: most bytes of a tile, unless one row needs more.  Returns
+ * the number of weights. */
+static inline size_t lay_out(model &m, uint32_t tile)
+{
+    m.of[OP_QKV]     = matrix_of(m.qkv_rows(), m.hidden, tile);
+    m.of[OP_ATTEND]  = { m.heads * m.split, 0, 1, 0, 0, 0, 0 };
+    m.of[OP_OUT]     = matrix_of(m.hidden, m.heads * m.head_dim, tile);
+    m.of[OP_GATE_UP] = matrix_of(2u * m.ff, m.hidden, tile);
+    m.of[OP_DOWN]    = matrix_of(m.hidden, m.ff, tile);
+    m.of[OP_HEAD]    = matrix_of(m.vocab, m.hidden, tile);
+    m.layer          = 0;
+    for (uint32_t op = 0; op < OP_COUNT; op++) {
+        matrix &of = m.of[op];
+
+        of.gains = m.layer;
+        of.at    = m.layer + (((op != OP_ATTEND) && has_norm(op)) ? m.hidden : 0u);
+        if (op != OP_HEAD) {
+            m.layer = of.at + (size_t)of.rows * of.columns * of.panels;
+        }
+    }
+    for (m.lane_bits = 1; (8u << m.lane_bits) < m.head_dim;) {
+        m.lane_bits++;
+    }
+    m.by_dim   = divisor_by(m.head_dim);
+    m.by_group = divisor_by(m.heads / m.kv_heads);
+    return m.layers * m.layer + m.hidden + (size_t)m.vocab * m.hidden;
+}
+
+/* Kernel: fill numbers first..first+count-1 of an array: base plus an odd number of -most..most
+ * times scale, which bf16 represents exactly.  It depends on the number's place alone, so a
+ * reference makes the same weights: tests/examples/decode.py. */
+struct make_up {
+    uint16_t *to;
+    size_t    first, count;
+    uint32_t  seed, most; /* most: a power of two, minus 1 */
+    float     base, scale;
+
+    MACHINE_METHOD void operator()() const
+    {
+        const size_t step = (size_t)simt_grid_blocks() * simt_block_threads();
+
+        for (size_t i = first + simt_block_rank() * simt_block_threads() + simt_thread_rank();
+             i < first + count; i += step) {
+            uint32_t x = (uint32_t)i * 0x9e3779b1u + seed;
+
+            x = (x ^ x >> 16) * 0x21f0aaadu;
+            x = (x ^ x >> 15) * 0x735a2d97u;
+
+            const int odd = (int)(2u * (x >> 24 & most) - most);
+
+            to[i] = (uint16_t)(machine_bits(base + scale * (float)odd) >> 16);
+        }
     }
 };
 
-/* The step that is being computed. */
-struct moment {
-    uint32_t number;   /* of the step since the counters were 0 */
-    uint32_t position; /* tokens in the cache */
-    uint32_t share;    /* tokens of a part of attention */
-    uint32_t each;     /* and of a tile of it: the tiles of a part have the same size */
-    uint32_t token;    /* the input */
-};
-
-/* The token that the step before has chosen, or the first one. */
-SIMT_FN uint32_t token_of(const model &m, uint32_t number)
+/* All weights, and the whole cache, of which a step reads the tokens before its own.  A matrix is
+ * scaled so that a product has about the size of its input. */
+static inline void make_up_model(const model &m, uint16_t *weights, uint32_t blocks)
 {
-    return (number == 0) ? m.first_token : ~(uint32_t)m.best[number - 1u];
+    for (uint32_t l = 0; l < m.layers; l++) {
+        for (uint32_t op = 0; op < OP_COUNT; op++) {
+            const matrix  &of      = m.of[op];
+            const uint32_t columns = of.columns * of.panels;
+            const size_t   at      = l * m.layer;
+
+            if ((op == OP_ATTEND) || ((op == OP_HEAD) && (l + 1u != m.layers))) {
+                continue;
+            }
+            if (has_norm(op)) {
+                machine_launch(blocks, 256, 0, make_up{ weights, at + of.gains, m.hidden, 0, 31,
+                                                        1.0f, 1.0f / 128.0f });
+            }
+            machine_launch(blocks, 256, 0,
+                           make_up{ weights, at + of.at, (size_t)of.rows * columns, 0, 255, 0.0f,
+                                    std::ldexp(1.0f, -7 - ((int)std::log2(columns) + 1) / 2) });
+        }
+    }
+    machine_launch(blocks, 256, 0, make_up{ m.cache, 0, m.keys(m.layers, 0), 1, 255, 0.0f,
+                                            1.0f / 256.0f });
 }
 
-/* The tokens of a part: `share` of them, as far as there are any.  The last part also has the token
- * that is being computed. */
-struct token_range {
-    uint32_t first;
-    uint32_t cached; /* number of cached tokens */
-};
-SIMT_FN token_range tokens_of(uint32_t part, const moment &now)
+static inline std::vector<float> rotary_table(const model &m)
 {
-    const uint32_t first = part * now.share;
-    const uint32_t left  = (now.position > first) ? now.position - first : 0u;
+    std::vector<float> turns;
 
-    return {first, (left < now.share) ? left : now.share};
+    for (uint32_t position = 0; position < m.tokens; position++) {
+        for (uint32_t i = 0; i < m.head_dim; i += 2u) {
+            const double angle = position * std::pow(ROTARY_BASE, -1.0 * i / m.head_dim);
+
+            turns.push_back(static_cast<float>(std::cos(angle)));
+            turns.push_back(static_cast<float>(std::sin(angle)));
+        }
+    }
+    return turns;
 }
 
-SIMT_HD uint32_t counter_of(uint32_t op, uint32_t layer)
+/* All blocks get an even share of an operation's rows, in units of one or two, and those with the
+ * fewest bytes so far get one more.  So all blocks read the same number of bytes in a step.
+ * Returns the blocks' lists, and for each block where its list begins. */
+static inline std::vector<instruction> schedule(const model &m, uint32_t blocks,
+                                                std::vector<uint32_t> *begin)
 {
-    return layer * OPS_OF_LAYER + ((op == OP_HEAD) ? 0u : op);
-}
-/* The amount by which an operation's counter increases in a step. */
-SIMT_HD uint32_t finished(const model &m, uint32_t op)
-{
-    return (op == OP_ATTEND) ? m.s.query() * m.split : m.rows(op);
-}
-/* The previous operation, whose results are this one's input. */
-SIMT_HD uint32_t op_before(uint32_t op)
-{
-    return (op % OPS_OF_LAYER == 0) ? (uint32_t)OP_DOWN : op - 1u;
+    std::vector<std::vector<instruction>> own(blocks);
+    std::vector<instruction>              all;
+    std::vector<size_t>                   load(blocks, 0);
+    std::vector<uint32_t>                 order(blocks);
+
+    for (uint32_t i = 0; i < m.layers * OPS_OF_LAYER + 1u; i++) {
+        const uint32_t layer = std::min(i / OPS_OF_LAYER, m.layers - 1u);
+        const uint32_t op    = i - layer * OPS_OF_LAYER;
+        const matrix  &of    = m.of[op];
+        const uint32_t width = ((op == OP_QKV) || (op == OP_GATE_UP)) ? 2u : 1u;
+        const uint32_t most  = (op == OP_ATTEND) ? 1u : MOST_SUMS >> of.bits;
+        const size_t   bytes = (op == OP_ATTEND) ? m.head_cache() / m.split
+                                                 : size_t{ width } * of.columns * of.panels;
+        uint32_t       first = 0;
+
+        std::iota(order.begin(), order.end(), 0u);
+        std::stable_sort(order.begin(), order.end(),
+                         [&](uint32_t a, uint32_t b) { return load[a] < load[b]; });
+        for (uint32_t k = 0; k < blocks; k++) {
+            const uint32_t b   = order[k];
+            const uint32_t n   = of.rows / width / blocks + (k < of.rows / width % blocks);
+            const uint32_t end = first + n * width;
+
+            load[b] += n * bytes;
+            for (; first < end; first += std::min(most, end - first)) {
+                const uint32_t rows = std::min(most, end - first);
+
+                own[b].push_back((op == OP_ATTEND)
+                                     ? instruction{ op, first % m.split, layer, first / m.split }
+                                     : instruction{ op, rows, layer, first });
+            }
+        }
+    }
+    for (const std::vector<instruction> &list : own) {
+        begin->push_back(static_cast<uint32_t>(all.size()));
+        all.insert(all.end(), list.begin(), list.end());
+    }
+    begin->push_back(static_cast<uint32_t>(all.size()));
+    return all;
 }
 
 #endif /* SHPOOL_EXAMPLES_DECODE_MODEL_H */

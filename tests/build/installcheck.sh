@@ -183,7 +183,7 @@ large_examples() {
     try "example decode for the CPU" $CXX -std=c++17 -O1 -x c++ \
         "$src/../examples/decode/decode.cu" -x none -o "$tmp/decode_cpu" $flags
     try "it runs" "$tmp/decode_cpu"
-    try "it refuses a shape" says 'a power of two' "$tmp/decode_cpu" --head-dim 48
+    try "it refuses a shape" says 'a multiple of' "$tmp/decode_cpu" --heads 3
     try "it refuses a small pool" says 'two of the largest tiles' "$tmp/decode_cpu" --pool 1600
     try "repeats refuses a text of nothing" says 'is empty' "$tmp/repeats_cpu" /dev/null
 }

@@ -3,7 +3,7 @@
 
     python3 decode.py DECODE [DECODE'S OPTIONS]        small shapes: 1 us for each weight
 
-Computes the same steps with the same weights (examples/decode/setup.h) in double.  Exit: 0; 1: a
+Computes the same steps with the same weights (examples/decode/model.h) in double.  Exit: 0; 1: a
 layer, the logits or a token differ, or DECODE ends with another status than 0.
 """
 import math
@@ -18,7 +18,7 @@ EPSILON, BASE = 1e-5, 500000.0
 
 
 def numbers(first, count, seed, most, base, scale):
-    """make_up of setup.h."""
+    """make_up of model.h."""
     out, mask = [], 0xFFFFFFFF
     for i in range(first, first + count):
         x = i * 0x9E3779B1 + seed & mask
@@ -41,9 +41,11 @@ def dot(a, b):
 class Model:
     """The arrays of examples/decode/model.h, in the order of its weights."""
 
-    def __init__(self, shape, context, steps):
+    def __init__(self, shape, context, steps, widest):
+        """widest: most columns of a panel."""
         self.layers, self.hidden, self.heads, self.kv, self.dim, self.ff, self.vocab = shape
         self.group, self.tokens, self.at = self.heads // self.kv, context + steps, 0
+        self.widest = widest
         self.weights = []
         for _ in range(self.layers):
             self.weights.append((
@@ -62,7 +64,13 @@ class Model:
     def matrix(self, rows, columns):
         scale = 0.5 ** (7 + columns.bit_length() // 2)
         first, self.at = self.at, self.at + rows * columns
-        return [numbers(first + r * columns, columns, 0, 255, 0.0, scale) for r in range(rows)]
+        n = -(-columns // self.widest)
+        while columns % (8 * n):
+            n += 1
+        width = columns // n
+        return [[x for p in range(n)
+                 for x in numbers(first + (p * rows + r) * width, width, 0, 255, 0.0, scale)]
+                for r in range(rows)]
 
     def step(self, token, position):
         """The residual stream after each layer, and the logits."""
@@ -78,13 +86,13 @@ class Model:
         out, dim = [], self.dim
         heads = [qkv[i:i + dim] for i in range(0, len(qkv), dim)]
         for k in range(self.kv):
-            first = (self.group + 2) * k
+            first, key = self.group * k, self.heads + k
             keys = (layer * self.kv + k) * 2 * self.tokens * dim
             values = keys + self.tokens * dim
             new = position * dim
             self.cache[keys + new:keys + new + dim] = map(
-                bf16, turn(heads[first + self.group], position))
-            self.cache[values + new:values + new + dim] = map(bf16, heads[first + self.group + 1])
+                bf16, turn(heads[key], position))
+            self.cache[values + new:values + new + dim] = map(bf16, heads[key + self.kv])
             for q in heads[first:first + self.group]:
                 q = turn(q, position)
                 score = [math.exp(dot(q, self.cache[keys + t:keys + t + dim]) / math.sqrt(dim))
@@ -135,13 +143,14 @@ def main():
         print(text.stdout, text.stderr)
         return 1
     *shape, context = map(int, head.groups())
+    widest = 2048 if "executor" in text.stdout else 8192  # 512 columns for each warp of readers
     right, versions = True, 0
     found = re.findall(r"^(layer \d+|logits|tokens)\b(.*)$", text.stdout, re.M)
     tokens = [[int(t) for t in line.split()] for what, line in found if what == "tokens"]
     shown = [(what, int(n.split()[0]), [float(v) for v in n.split()[1:]])
              for what, n in found if what != "tokens"]
     for chosen in tokens:
-        model, token = Model(shape, context, len(chosen)), 1
+        model, token = Model(shape, context, len(chosen), widest), 1
         for step, want in enumerate(chosen):
             streams, logits = model.step(token, context + step)
             for expected in streams + [logits]:

@@ -40,7 +40,6 @@ EXTRA_DIST += \
 	tests/gpu/loadstore_threads.cu \
 	tests/gpu/marks.cu \
 	tests/gpu/persistent.cu \
-	tests/gpu/python/decode.py \
 	tests/gpu/python/pairs.cu \
 	tests/gpu/python/pools.py \
 	tests/gpu/python/pytorch.py \

@@ -300,8 +300,8 @@ static void images_step(loop *t)
 
 /* ---- a small transformer ----
  *
- * It and the caches that grow are two programs of tests/gpu/python/pytorch_programs.py.  Small programs
- * are the hard ones for reserved bytes: each piece of memory that no request can use is a larger
+ * It and the caches that grow are two programs of tests/gpu/python/pytorch_programs.py.  Small
+ * programs are the hard ones for reserved bytes: each piece of memory that no request can use is a larger
  * part of the whole.  Here it also matters that the optimizer's temporaries are all live together,
  * and that the three copies of the logits are the largest requests. */
 
