@@ -301,9 +301,9 @@ static void images_step(loop *t)
 /* ---- a small transformer ----
  *
  * It and the caches that grow are two programs of tests/gpu/python/pytorch_programs.py.  Small
- * programs are the hard ones for reserved bytes: each piece of memory that no request can use is a larger
- * part of the whole.  Here it also matters that the optimizer's temporaries are all live together,
- * and that the three copies of the logits are the largest requests. */
+ * programs are the hard ones for reserved bytes: each piece of memory that no request can use is a
+ * larger part of the whole.  Here it also matters that the optimizer's temporaries are all live
+ * together, and that the three copies of the logits are the largest requests. */
 
 #define SMALL_LAYERS 8u
 #define SMALL_PARTS  12u /* attention, its result, two wide layers, two norms; each with a bias */
