@@ -133,6 +133,10 @@ static int run(job &j, const memory &of, uint32_t before)
     }
     std::printf("tokens");
     for (unsigned long long best : j.best.read()) {
+        if (best == 0) {
+            std::printf(": none chosen, because the code is not for sm_90 or newer (-arch, lto_cflags)\n");
+            return 1;
+        }
         tokens.push_back(static_cast<uint32_t>(~best));
         std::printf(" %u", tokens.back());
     }
