@@ -75,13 +75,36 @@ def loadstore():
     return page
 
 
+def pytorch():
+    rows = json.loads((HERE / "results/h200.json").read_text())["tables"]["pytorch"]["rows"]
+    names = {"fixed": "transformer,\none length", "varied": "transformer,\nlengths that change",
+             "images": "convolutions,\nsizes that change", "caches": "key-value caches\nthat grow"}
+    page = draw.Page(340)
+    page.text(20, 12, "GPU memory that PyTorch programs reserve, for each byte in use at the peak "
+              "(H200)", fontsize=11, color=BLACK)
+    axes = page.axes(62, 44, 720, 200)
+    for k, (name, colour) in enumerate((("PyTorch", GREY), ("expandable segments", ORANGE),
+                                        ("libshpool, bins", GREEN))):
+        values = [rows[row][k] for row in names]
+        axes.bar([x + 0.27 * (k - 1) for x in range(len(names))], values, 0.27, color=colour,
+                 label=name)
+        for x, value in enumerate(values):
+            axes.text(x + 0.27 * (k - 1), value + 0.06, f"{value:.2f}", ha="center", fontsize=8)
+    axes.axhline(1, color=TEXT, linewidth=0.8, linestyle=draw.DASHED)
+    axes.set(xlim=(-0.55, 3.55), ylim=(0, 4.7), ylabel="reserved / in use")
+    axes.set_xticks(range(len(names)), names.values())
+    axes.tick_params("x", length=0)
+    page.legend(axes.get_legend_handles_labels()[0], 200, 312, 3)
+    return page
+
+
 def results(name):
     return draw.draw_results(json.loads((HERE / "results" / f"{name}.json").read_text()), "gops")
 
 
 def main(bench, folder=HERE):
-    pages = {"coalesce": coalesce(), "loadstore": loadstore(), "bench": results("bench"),
-             "crowd": results("crowd")}
+    pages = {"coalesce": coalesce(), "loadstore": loadstore(), "pytorch": pytorch(),
+             "bench": results("bench"), "crowd": results("crowd")}
     for name, page in pages.items():
         (pathlib.Path(folder) / f"{name}.svg").write_bytes(page.picture("svg"))
     subprocess.run([bench, "map", HERE / "results/step.trace", "--color", "size", "--svg",
