@@ -124,9 +124,9 @@ static inline shpool_pool open_block_pool(uint32_t threads, uint32_t bytes, uint
     machine_need(machine_open(nullptr, &want, &pool), "pool");
     if (pool.largest < most) {
         machine_fail(pool.name, "holds " + std::to_string(pool.largest) +
-                                    " bytes at most, and --most is " + std::to_string(most) +
-                                    ": more --pool, less --most, or an allocator whose pools are "
-                                    "a block's (warp_best_fit, bitmap, ...)");
+                                    " bytes at most, and " + std::to_string(most) +
+                                    " are needed: more --pool, less --most, or an allocator "
+                                    "whose pools are a block's (warp_best_fit, bitmap, ...)");
     }
     return pool;
 }

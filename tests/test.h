@@ -26,9 +26,15 @@ extern "C" {
 #define UNIT_STATE state /* the name of what a setup hands to its test */
 #endif
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define UNIT_SANITIZER /* clang's */
+#endif
+#endif
+
 /* Sanitizers make programs slow.  With them those that have many rounds make each seventh one; all
  * of them are made without (shpool_kept in tests.mk). */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || defined(UNIT_SANITIZER)
 #define UNIT_STEP 7u
 #else
 #define UNIT_STEP 1u

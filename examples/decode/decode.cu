@@ -134,7 +134,7 @@ static int run(job &j, const memory &of, uint32_t before)
     std::printf("tokens");
     for (unsigned long long best : j.best.read()) {
         if (best == 0) {
-            std::printf(": none chosen, because the code is not for sm_90 or newer (-arch, lto_cflags)\n");
+            std::printf(": none, because the code is not for sm_90 or newer (-arch, lto_cflags)\n");
             return 1;
         }
         tokens.push_back(static_cast<uint32_t>(~best));
@@ -194,7 +194,7 @@ int main(int argc, char **argv)
     const uint32_t longest = MOST_SEGMENTS * SEGMENT; /* row that the readers' registers hold */
     job            j;
     model         &m    = j.s.m;
-    const char    *file = read_options(
+    (void)read_options(
             argc, argv, "decode [options]",
             { { "--layers", &m.layers, 1, 1000, 1, "of the model" },
               { "--hidden", &m.hidden, 64, longest, 64, "numbers of the residual stream" },
@@ -216,8 +216,8 @@ int main(int argc, char **argv)
               { "--show", &j.show, 0, 10000, 1, "steps whose layers are printed" } });
     const char *machine = machine_name("decode");
 
-    if (file != nullptr) {
-        machine_fail(file, "is not an option; there are no files");
+    if ((j.pool == 0) && (j.page == 0)) {
+        machine_fail("--pool 0 --pages 0", "leave nothing to run");
     }
     if (m.heads % m.kv_heads != 0) {
         refuse("--heads", m.heads, "is not a multiple of --kv-heads " + std::to_string(m.kv_heads));

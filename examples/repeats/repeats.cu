@@ -151,7 +151,7 @@ int main(int argc, char **argv)
           { "--pool", &j.pool, 64, 1u << 20, 1, "bytes of a block's pool" },
           { "--threads", &j.threads, 32, 1024, 32, "of a block with a pool" },
           { "--most", &j.most, 256, class_bytes(CLASSES - 1u), 256,
-            "bytes that a document may need; longer ones are left out" },
+            "bytes that a document may need, rounded down to a class; longer ones are left out" },
           { "--rounds", &j.rounds, 1, 1000, 1, "of which the fastest counts" } });
     const char *machine = machine_name("repeats");
 

@@ -14,7 +14,7 @@
 
 #include "../group.h"
 
-enum pass { COUNT, FILL, PASSES };
+enum pass { COUNT, FILL };
 enum step { INIT, INSERT, WRITE, NO_STEP }; /* of a row in a pass */
 #define STEPS(pass) ((pass) == COUNT ? WRITE : NO_STEP)
 

@@ -102,7 +102,11 @@ static int run(work &w, bool by_pool, const matrix &a)
     w.p.most  = by_pool ? std::min(w.p.most, w.pool.largest) : w.p.most;
     w.p.least = std::min(w.least, w.p.most);
 
-    const double   best  = machine_best(w.rounds, [] {}, [&] { multiply(w, by_pool); });
+    const auto     clear = [&] { /* nothing of another version's result stays */
+        w.column.zero();
+        w.value.zero();
+    };
+    const double   best  = machine_best(w.rounds, clear, [&] { multiply(w, by_pool); });
     const uint32_t wrong = count_wrong_rows(
         a, { a.rows, w.begin.read(), w.column.read(), w.value.read() });
 

@@ -477,7 +477,7 @@ build_bug() { # PROGRAM BUILD FILE ALLOCATORS
     # shellcheck disable=SC2046,SC2086 # words
     $CC $(cflags_of "$2") -rdynamic -Wl,-S $wraps "$tree"/*.o \
         $([ "$2" = plain ] || echo "$work/tsan.a") $(ls "$work/ptx.a" 2>/dev/null) \
-        "$tests_library" "$library" -o "$tree/test" \
+        "$tests_library" "$build/tools/libtools.a" "$library" -o "$tree/test" \
         $cmocka_libs -lpthread -ldl -lm
 }
 

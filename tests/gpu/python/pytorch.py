@@ -8,6 +8,7 @@ run at once.  Prints a line for each.  The package shpool is on PYTHONPATH or in
 import concurrent.futures
 import ctypes
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -161,7 +162,10 @@ def check_cupy():
 
 
 def check_whole():
-    run_program(os.path.join(HERE, "pytorch_whole.py"))
+    code = subprocess.run([sys.executable, os.path.join(HERE, "pytorch_whole.py")],
+                          check=False).returncode
+    require(code != 77 or shutil.which("c++") is None, "the C++ part is not used")
+    sys.exit(code)
 
 
 CHECKS = {name[len("check_"):]: function for name, function in list(globals().items())

@@ -59,7 +59,9 @@ def fits(torch, program, number, steps):
 
 def search(torch, program, low, steps):
     """The largest number that fits, its most allocated bytes, and why no larger one does."""
-    high, most, why = None, 0, ""
+    most, why = fits(torch, program, low, steps)
+    high = None if most else low
+    low = low if most else 0
     while high is None or high - low > max(1, low // 50):
         number = low * 3 // 2 if high is None else (low + high) // 2
         live, text = fits(torch, program, number, steps)
