@@ -264,9 +264,6 @@ SIMT_FN uint32_t shpool_stage_pass(shpool_producer *p, uint32_t lanes, uint32_t 
     uint32_t            fits;
     uint32_t            done;
 
-    if (lanes != 0) {
-        simt_warp_sync(lanes); /* one lane has written the slot */
-    }
     memory = shpool_stage_memory_at(p->oldest.at);
     fits   = !shpool_stage_is_wanted(p);
     done   = (uint32_t)simt_mbar_test(released, p->oldest.parity);
@@ -455,6 +452,9 @@ SIMT_FN shpool_stage shpool_stage_malloc_as(shpool_producer *p, uint32_t lanes, 
             shpool_stages_next(&p->next);
             p->held++;
         }
+    }
+    if (lanes != 0) {
+        simt_warp_sync(lanes); /* one lane has written the slot; any may start the copies */
     }
     return stage;
 }

@@ -72,7 +72,7 @@ static void produce(shpool_heap heap, uint32_t producer)
 
         EXPECT(stage.data != 0);
         EXPECT(stage.data % alignment_of(k) == 0);
-        if ((stage.data != 0) && (!warps || (simt_lane() == 0))) {
+        if ((stage.data != 0) && (!warps || (simt_lane() == 9))) {
             fill(stage, producer, k);
         }
     }
