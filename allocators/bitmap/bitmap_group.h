@@ -462,14 +462,21 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
 
 #define SHPOOL_BITMAP_LATE 0x80000000u /* with a pair: other threads were quicker there */
 
+/* Called by all lanes: the next long run is tried in pair p; in SPREAD, which no pool in shared
+ * memory has, nowhere. */
+SIMT_FN void shpool_bitmap_lead(shpool_view view, uint32_t p)
+{
+    if (simt_lane() == 0) {
+        shpool_bitmap_set_next(view.base, p, 0);
+    }
+    simt_warp_sync(SIMT_ALL_LANES);
+}
+
 /* Called by all lanes, which have allocated a run at `first`: the next long one follows it. */
 SIMT_FN void shpool_bitmap_lead_on(shpool_view view, uint32_t first, shpool_bitmap_wish wish)
 {
     if (wish.need > SHPOOL_BITMAP_LOOK) {
-        if (simt_lane() == 0) {
-            shpool_bitmap_set_next(view.base, (first + wish.need) / SHPOOL_BITMAP_PAIR, 0);
-        }
-        simt_warp_sync(SIMT_ALL_LANES);
+        shpool_bitmap_lead(view, (first + wish.need) / SHPOOL_BITMAP_PAIR);
     }
 }
 
@@ -484,8 +491,11 @@ SIMT_FN uint32_t shpool_bitmap_follow(shpool_view view, uint32_t word, shpool_bi
     uint32_t                 first = (shpool_bitmap_back_of(look) + wish.below) & ~wish.below;
 
     first = simt_shfl(SIMT_ALL_LANES, first, 0); /* a lane that is late may see others' marks */
-    if ((first + wish.need > view.word[0]) ||
-        !shpool_bitmap_claim_pairs(view, first, wish.need)) {
+    if (first + wish.need > view.word[0]) {
+        return SHPOOL_BITMAP_NOWHERE;
+    }
+    if (!shpool_bitmap_claim_pairs(view, first, wish.need)) { /* not again: others see its marks */
+        shpool_bitmap_lead(view, SHPOOL_BITMAP_SPREAD);
         return SHPOOL_BITMAP_NOWHERE;
     }
     shpool_bitmap_lead_on(view, first, wish);
