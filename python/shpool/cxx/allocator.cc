@@ -107,21 +107,16 @@ public:
 
     void raw_delete(void *ptr) override
     {
-        Allocation one;
-
-        if (ptr == nullptr) {
-            return;
-        }
-        if (!ledger_.remove(ptr, &one)) {
+        if ((ptr != nullptr) && !give_back(ptr)) {
             native_->raw_delete(ptr);
-            return;
         }
-        report(ptr, one, -int64_t(one.rounded()));
-        if (const auto *trace = c10::impl::GPUTrace::get_trace(); C10_UNLIKELY(trace != nullptr)) {
-            (*trace)->trace_gpu_memory_deallocation(c10::kCUDA, uintptr_t(ptr));
-        }
-        if (shpool_device_free(allocators_[one.device], ptr, one.stream) != SHPOOL_OK) {
-            TORCH_WARN("memory was not freed: ", shpool_last_error());
+    }
+
+    /* Of a DataPtr.  Memory of pools is cached, also if it dies while caching is disabled. */
+    void delete_data(void *ptr)
+    {
+        if ((ptr != nullptr) && !give_back(ptr)) {
+            pool_deleter_(ptr);
         }
     }
 
@@ -134,7 +129,7 @@ public:
         }
         if (!ledger_.find(ptr.get(), &one)) {
             /* PyTorch's own deleter identifies its memory; without a context nothing is freed */
-            const c10::DataPtr alias(ptr.get(), nullptr, native_->raw_deleter(), ptr.device());
+            const c10::DataPtr alias(ptr.get(), nullptr, pool_deleter_, ptr.device());
 
             native_->recordStream(alias, stream);
         } else if (one.stream != stream.stream()) {
@@ -237,12 +232,7 @@ protected:
     void trim() override
     {
         for (DeviceIndex i = 0; i < max_devices; i++) {
-            const uint64_t before = stats_of(i).driver_bytes;
-
-            if (before > 0) {
-                (void)shpool_device_trim(allocators_[i], 0);
-                ledger_.returned(i, before - std::min(before, stats_of(i).driver_bytes));
-            }
+            trim_device(i);
         }
     }
 
@@ -334,6 +324,34 @@ private:
         return ptr;
     }
 
+    /* False: the memory is not libshpool's. */
+    bool give_back(void *ptr)
+    {
+        Allocation one;
+
+        if (!ledger_.remove(ptr, &one)) {
+            return false;
+        }
+        report(ptr, one, -int64_t(one.rounded()));
+        if (const auto *trace = c10::impl::GPUTrace::get_trace(); C10_UNLIKELY(trace != nullptr)) {
+            (*trace)->trace_gpu_memory_deallocation(c10::kCUDA, uintptr_t(ptr));
+        }
+        if (shpool_device_free(allocators_[one.device], ptr, one.stream) != SHPOOL_OK) {
+            TORCH_WARN("memory was not freed: ", shpool_last_error());
+        }
+        return true;
+    }
+
+    void trim_device(DeviceIndex device)
+    {
+        const uint64_t before = stats_of(device).driver_bytes;
+
+        if (before > 0) {
+            (void)shpool_device_trim(allocators_[device], 0);
+            ledger_.returned(device, before - std::min(before, stats_of(device).driver_bytes));
+        }
+    }
+
     /* Idle memory of pools goes back to the driver; PyTorch's own allocator cannot return it while
      * a pool is in use. */
     void reclaim()
@@ -353,7 +371,7 @@ private:
                 throw;
             }
         }
-        (void)shpool_device_trim(allocators_[device], 0);
+        trim_device(device);
         return function();
     }
 
@@ -422,7 +440,7 @@ Allocator *installed;
 
 void release(void *ptr)
 {
-    installed->raw_delete(ptr);
+    installed->delete_data(ptr);
 }
 
 } // namespace

@@ -56,16 +56,23 @@ struct History {
 
 class Native : public Plug {
 public:
-    explicit Native(caching::CUDAAllocator *native) : Plug(nullptr, nullptr), native_(native) {}
+    explicit Native(caching::CUDAAllocator *native)
+        : Plug(nullptr, nullptr), native_(native), pool_deleter_(native->raw_deleter())
+    {
+    }
 
     void init(int devices) override { native_->init(devices); }
     bool initialized() override { return native_->initialized(); }
 
-    /* Without caching, PyTorch's own calls cudaMalloc and cudaFree. */
+    /* Without caching, PyTorch's own calls cudaMalloc and cudaFree.  Its shortage is no
+     * OutOfMemoryError, so idle memory is returned before. */
     void enable(bool caching) override
     {
         native_->enable(caching);
         caching_.store(caching, std::memory_order_relaxed); /* a thread relies on its own call */
+        if (!caching) {
+            trim();
+        }
     }
 
     bool isEnabled() const override { return caching_.load(std::memory_order_relaxed); }
@@ -261,17 +268,16 @@ protected:
         });
     }
 
-    /* PyTorch compares deleters to recognise memory of its current allocator.  Without caching, the
-     * memory's own deleter calls cudaFree. */
+    /* PyTorch compares deleters to recognise memory of its current allocator.  Memory that was made
+     * without caching keeps its deleter, which calls cudaFree. */
     c10::DataPtr with_own_deleter(c10::DataPtr made)
     {
-        if (isEnabled()) {
-            (void)made.compare_exchange_deleter(native_->raw_deleter(), raw_deleter());
-        }
+        (void)made.compare_exchange_deleter(pool_deleter_, raw_deleter());
         return made;
     }
 
     caching::CUDAAllocator *native_;
+    c10::DeleterFnPtr       pool_deleter_; /* native's raw_deleter() while caching is enabled */
 
 private:
     struct Pool {

@@ -144,9 +144,11 @@ class Whole(unittest.TestCase):
         self.assertEqual(torch.cuda.memory_allocated(), before)
 
     def test_without_caching(self):
+        memory(64)
         before = torch.cuda.memory_stats()
         torch.cuda.caching_allocator_enable(False)
         try:
+            self.assertLess(torch.cuda.memory_reserved(), before["reserved_bytes.all.current"])
             x = torch.ones(MIB, device="cuda")
             self.assertEqual(torch.cuda.memory_stats()["allocation.all.allocated"],
                              before["allocation.all.allocated"])
@@ -155,6 +157,19 @@ class Whole(unittest.TestCase):
         self.assertEqual(float(x.sum()), MIB)
         del x
         self.assertGreaterEqual(memory(1).data_ptr(), 1)
+
+    def test_memory_of_a_pool_dies_without_caching(self):
+        pool = torch.cuda.MemPool()
+        with torch.cuda.use_mem_pool(pool):
+            x, y = (torch.full((MIB,), value, device="cuda") for value in (1.0, 2.0))
+        torch.cuda.caching_allocator_enable(False)
+        try:
+            del x  # the first of a segment that y is in
+        finally:
+            torch.cuda.caching_allocator_enable(True)
+        with torch.cuda.use_mem_pool(pool):
+            z = torch.full((MIB,), 3.0, device="cuda")
+        self.assertEqual((float(y.sum()), float(z.sum())), (2.0 * MIB, 3.0 * MIB))
 
     def test_profiler_counts_memory(self):
         with torch.profiler.profile(profile_memory=True) as profile:
