@@ -72,8 +72,8 @@ static const scene granules_double[] = {
     { "from 64 on", "bins", "a=100M@0 b=28M@0 c=4M@0 granule_create=65 check" },
     { "not for many blocks", "bins", "a0-59=2M@0 b0-9=2M@0 granule_create=70" },
     { "not for much memory of small blocks", "bins", "a0-255=512K@0 c=4M@0 granule_create=66" },
-    { "not while pieces of memory are free", "bins", "a0-59=2M@1 free:a0-49/7@1 trim:all c=10M@1 "
-      "d=4M@1 driver_bytes=134M" },
+    { "not while pieces of memory are free", "bins", "a=88M@1 b0-15=2M@1 free:b0-14/2@1 "
+      "trim:all c=10M@1 d=4M@1 driver_bytes=134M" },
     { "at once for a large request", "bins", "a=960M@0 granule_create=60 check" },
     { "not for one that fails", "bins", "limit:900M s=2M@0 a=960M@0!NO_MEMORY trim:0 b=2M@0 "
       "c=2M@0 driver_bytes=6M" },
@@ -93,6 +93,13 @@ static const scene granules_double[] = {
       "check done free:b@1 c=26M@1 use:c@1 check free:c@1 d=100M@1 use:d@1 check" },
     { "within the limit", "bins:granules=3,hard=8M", "a=4M@0 b=2M@0 c=2M@0 d=2M@0!NO_MEMORY "
       "use:a@0 use:b@0 check" },
+    { "not where the rest of the limit is too small", "bins:hard=130M", "a=64M@0 b=64M@0 c=2M@0 "
+      "driver_bytes=130M" },
+    { "nor where the device's is", "bins", "limit:130M a=64M@0 b=64M@0 c=2M@0 driver_bytes=130M" },
+    { "not where halves use the limit up", "bins:granules=33,hard=74M", "a=64M@0 b=2M@0 c=2M@0 "
+      "d=2M@0 e=4M@0 driver_bytes=74M" },
+    { "not for blocks that are smaller afterwards", "bins:hard=912M", "a0-59=15M@0 free:a0-58/2@0 "
+      "done b=32M@0 free:b@0 b=96M@0" },
     { "an odd spare one", "bins:granules=101,wait=0", HOLES "done b=100M@1 use:b@1 free:b@1 done "
       "trim:114M a0-8/2=20M@1 x=4M@1 driver_bytes=214M y=4M@1 driver_bytes=212M use:y@1 check" },
 };

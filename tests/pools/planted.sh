@@ -288,7 +288,9 @@ device_pages_double_in_use|device/test_ranges|plain|not while a place*|has not f
 device_pages_double_beside_free_pieces|device/test_ranges|plain|not while pieces*|driver_bytes=|device/bins/vmm/double.c|s/(bins_state(block) == BINS_FREE) ? piece : 0;/0;/
 device_pages_double_below_small_blocks|device/test_ranges|plain|not for much*|granule_create=|device/bins/vmm/double.c|s/needed += slab->driver_bytes . g->bytes;/needed += 0;/
 device_pages_double_despite_moves|device/test_train|plain|test_virtual*|caches that grow|device/bins/vmm/double.c|s/(bins->moved_bytes > bins->count.driver_bytes . MOVED_PART)/(bins->moved_bytes == UINT64_MAX)/
-device_pages_double_for_a_failure|device/test_ranges|plain|not for one*|driver_bytes=|device/bins/vmm/double.c|s/^    return need <= left_bytes;/    return 1;/
+device_pages_double_for_a_failure|device/test_ranges|plain|not for one*|driver_bytes=|device/bins/vmm/double.c|s/((need + pair - 1) . pair <= (limit - held) . pair)/1/
+device_pages_double_beyond_small_blocks|device/test_ranges|plain|not for blocks*|ran out|device/bins/vmm/double.c|s/(stuck > bins->count.driver_bytes . 3 . 2)/(stuck == UINT64_MAX)/
+device_pages_double_past_the_limit|device/test_ranges|plain|not where the rest*|ran out|device/bins/vmm/double.c|s/((limit - held) % pair < g->bytes)/1/
 device_pages_double_by_halves|device/test_ranges|plain|halves get*|granule_create=|device/bins/vmm/double.c|s/^            count++;/            count += (slab == NULL);/
 device_pages_double_with_an_odd_one|device/test_ranges|plain|an odd*|driver_bytes=|device/bins/vmm/double.c|s/((g->spares % 2 != 0) .. (bins_granules_release(bins, 1) == 0))/(g->spares == SIZE_MAX)/
 device_large_pages_keep_more|device/test_windows|plain|the second time*|driver_bytes|device/bins/vmm/grow.c|s/(uint64_t)bins->granules.least;/(uint64_t)bins->granules.bytes;/

@@ -27,6 +27,10 @@
  * Small granules then leave less of it unused. */
 #define MOVED_PART 8u
 
+/* A limit of more granules than this loses little if one more is too few for one of twice the size.
+ * By default there are half as many when they double. */
+#define LIMIT_GRANULES 128u
+
 static bins_slab *next_range(bins_self *bins, const bins_slab *slab)
 {
     size_t i = (slab != NULL) ? (size_t)(slab->heap - bins->heap) : 0;
@@ -65,12 +69,14 @@ static int may_double_range(const bins_self *bins, bins_slab *slab)
 }
 
 /* 1: granules of twice the size would keep much memory from being used.  There must be one for each
- * large block, which is going to be a free piece, and for each granule of the small heap. */
+ * large block, which is going to be a free piece, and for each granule of the small heap.  Blocks
+ * smaller than the new granules, which could not move, have no more than two thirds of all. */
 static int are_pieces_many(const bins_self *bins, size_t granules)
 {
     const bins_granules *g = &bins->granules;
     size_t piece = (g->bytes == g->least) ? FOR_PIECE_FIRST : FOR_PIECE_LATER;
     size_t needed = 1; /* the request */
+    uint64_t stuck = 0;
 
     for (const bins_slab *slab = bins->heap[BINS_SMALL].slabs; slab != NULL; slab = slab->next) {
         needed += slab->driver_bytes / g->bytes;
@@ -79,9 +85,11 @@ static int are_pieces_many(const bins_self *bins, size_t granules)
         for (const bins_block *block = slab->first; block != NULL; block = block->above) {
             needed += !bins_is_hole(block);
             needed += (bins_state(block) == BINS_FREE) ? piece : 0;
+            stuck += (!bins_is_hole(block) && (block->bytes < 2 * g->bytes)) ? block->bytes : 0;
         }
     }
-    return (needed > granules) || (bins->moved_bytes > bins->count.driver_bytes / MOVED_PART);
+    return (needed > granules) || (stuck > bins->count.driver_bytes / 3 * 2) ||
+           (bins->moved_bytes > bins->count.driver_bytes / MOVED_PART);
 }
 
 /* 1: no stream uses what must be unmapped or changes its addresses. */
@@ -253,27 +261,6 @@ static void join_all(bins_self *bins)
 
 /* ---- all of it ---- */
 
-static int double_now(bins_self *bins, bins_lane *lane, size_t granules)
-{
-    bins_granules *g = &bins->granules;
-    size_t halves;
-
-    bins_poll(bins, lane);
-    if (!may_double(bins, granules)) {
-        return 0;
-    }
-    halves = count_halves(bins);
-    if ((halves > g->spares) &&
-        (bins_granules_make(bins, halves - g->spares, &lane->timeline) != SHPOOL_OK)) {
-        return 0;
-    }
-    if (!pair_places(bins) || ((g->spares % 2 != 0) && (bins_granules_release(bins, 1) == 0))) {
-        return 0;
-    }
-    join_all(bins);
-    return 1;
-}
-
 /* Those that have a home: after a request that failed many do not. */
 static size_t used(const bins_granules *g)
 {
@@ -288,25 +275,62 @@ static size_t expected(const bins_granules *g, size_t need)
     return used(g) + ((more >= used(g)) ? more : 0);
 }
 
-/* 1: a request that will fail does not make granules large. */
-static int is_there(const bins_self *bins, size_t need)
+/* The most that is reserved before the driver or `hard` refuses more. */
+static uint64_t limit_of(bins_self *bins)
 {
     const shpool_device *device = bins->lanes.device;
-    uint64_t hard = atomic_load_explicit(&((bins_self *)(uintptr_t)bins)->hard,
-                                         memory_order_relaxed);
+    uint64_t limit = atomic_load_explicit(&bins->hard, memory_order_relaxed);
     size_t left_bytes = 0;
     size_t total = 0;
     int left;
 
-    if ((need > hard) || (bins->count.driver_bytes > hard - need) ||
-        !shpool_device_enter_quietly(device, &left)) {
+    if (!shpool_device_enter_quietly(device, &left)) {
         return 0;
     }
     if (device->cu->memory_info(&left_bytes, &total) != CU_SUCCESS) {
         left_bytes = 0;
     }
     shpool_device_leave(device, left);
-    return need <= left_bytes;
+    left_bytes += bins->count.driver_bytes;
+    return (limit < left_bytes) ? limit : left_bytes;
+}
+
+/* 1: the halves get memory, and the request does in granules of twice the size.  One that will fail
+ * does not make granules large; and later ones can use the limit up, if it is near. */
+static int is_there(bins_self *bins, size_t halves, size_t need)
+{
+    const bins_granules *g = &bins->granules;
+    uint64_t limit = limit_of(bins);
+    uint64_t more = (halves > g->spares) ? halves - g->spares : 0;
+    uint64_t held = bins->count.driver_bytes + more * g->bytes;
+    uint64_t pair = 2 * (uint64_t)g->bytes;
+
+    return (held <= limit) && ((need + pair - 1) / pair <= (limit - held) / pair) &&
+           (((limit - held) % pair < g->bytes) || (g->bytes <= limit / LIMIT_GRANULES));
+}
+
+static int double_now(bins_self *bins, bins_lane *lane, size_t need)
+{
+    bins_granules *g = &bins->granules;
+    size_t halves;
+
+    bins_poll(bins, lane);
+    if (!may_double(bins, expected(g, need))) {
+        return 0;
+    }
+    halves = count_halves(bins);
+    if (!is_there(bins, halves, need)) {
+        return 0;
+    }
+    if ((halves > g->spares) &&
+        (bins_granules_make(bins, halves - g->spares, &lane->timeline) != SHPOOL_OK)) {
+        return 0;
+    }
+    if (!pair_places(bins) || ((g->spares % 2 != 0) && (bins_granules_release(bins, 1) == 0))) {
+        return 0;
+    }
+    join_all(bins);
+    return 1;
 }
 
 int bins_granules_double(bins_self *bins, bins_lane *lane, size_t need)
@@ -314,11 +338,8 @@ int bins_granules_double(bins_self *bins, bins_lane *lane, size_t need)
     bins_granules *g = &bins->granules;
     int doubled = 0;
 
-    if ((used(g) < g->next) && (expected(g, need) >= g->next) && !is_there(bins, need)) {
-        return 0;
-    }
     while (expected(g, need) >= g->next) {
-        if (!double_now(bins, lane, expected(g, need))) {
+        if (!double_now(bins, lane, need)) {
             size_t later = used(g) + used(g) / AGAIN + 1;
 
             g->next = (later > bins_next_double(bins)) ? later : bins_next_double(bins);
