@@ -223,7 +223,9 @@ static void tiles_kernel(void *arg)
         }
         *next = get_tile(p, heap, p->number);
         HEAP_EXPECT(&p->model, *next != NULL);
-        p->steps = (i != 0) ? p->steps : 0u; /* the first one was searched */
+        if ((i == 0) && (simt_lane() == 0)) {
+            p->steps = 0; /* the first one was searched */
+        }
     }
     HEAP_EXPECT(&p->model, shpool_check(heap).broken == 0);
     shpool_fini(heap);
