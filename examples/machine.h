@@ -382,7 +382,10 @@ public:
         machine_copy(get(from.size()), from.data(), from.size() * sizeof(T));
         return data_;
     }
-    void           zero() { machine_zero(data_, size_ * sizeof(T)); }
+    void           zero()
+    {
+        if (size_ != 0) { machine_zero(data_, size_ * sizeof(T)); }
+    }
     std::vector<T> read() const /* waits for the kernels */
     {
         std::vector<T> to(size_);
