@@ -88,6 +88,20 @@ void tool_signals_restore(const sigset_t *before)
 
 /* ---- files ---- */
 
+int tool_temporary(char *path, size_t size, const char *tool, const char *ending)
+{
+    const char *folder = getenv("TMPDIR");
+    int         length = snprintf(path, size, "%s/%s-XXXXXX%s",
+                                  ((folder != NULL) && (folder[0] != '\0')) ? folder : P_tmpdir,
+                                  tool, ending);
+
+    if ((length < 0) || ((size_t)length >= size)) {
+        errno = ENAMETOOLONG;
+        return 0;
+    }
+    return 1;
+}
+
 /* A new file beside the one that is replaced, with the rights of that, or those that open() gives;
  * -1 with errno.  Its name replaces the XXXXXX of part. */
 static int make_part(const char *path, char part[PATH_MAX])

@@ -42,6 +42,9 @@ int tool_output_end(tool_output *out, int keep);
 /** The text of such an errno. */
 const char *tool_output_error(int error);
 
+/** A template for mkstemps() or mkdtemp(), in $TMPDIR; 0 with errno: longer than `size` bytes. */
+int tool_temporary(char *path, size_t size, const char *tool, const char *ending);
+
 /** Flush a stream: 0, or -1 with errno if that or an earlier write failed. */
 int tool_flush(FILE *to);
 

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "tools/message.h"
+#include "tools/output.h"
 #include "translate.h"
 
 /* ---- commands ---- */
@@ -62,8 +63,8 @@ static int run(const check_request *request, const check_command *what, int quie
 
 int check_folder_make(check_folder *folder)
 {
-    (void)snprintf(folder->path, sizeof(folder->path), "/tmp/shpool-check.XXXXXX");
-    return (mkdtemp(folder->path) != NULL) ? 0 : -1;
+    return (tool_temporary(folder->path, sizeof(folder->path), "shpool-check", "") &&
+            (mkdtemp(folder->path) != NULL)) ? 0 : -1;
 }
 
 static int remove_one(const char *path, const struct stat *facts, int kind, struct FTW *where)

@@ -46,7 +46,7 @@ int check_options(check_request *request, char **words, int count);
 
 /** A folder for temporary files. */
 typedef struct check_folder {
-    char path[64];
+    char path[256];
 } check_folder;
 
 int check_folder_make(check_folder *folder);

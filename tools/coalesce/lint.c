@@ -112,7 +112,7 @@ static int lint_cuda(const tool_options *options, const char *path, const ptx_re
     int      status;
 
     tool_signals_block(&signals);
-    if (tool_temporary(ptx, ".ptx")) {
+    if (tool_temporary(ptx, sizeof(ptx), "shpool-coalesce", ".ptx")) {
         fd = mkstemps(ptx, 4);
     }
     if (fd < 0) {

@@ -275,16 +275,6 @@ static void sum_up(const char *path, int status)
     }
 }
 
-int tool_temporary(char *path, const char *ending)
-{
-    const char *folder = getenv("TMPDIR");
-    int         length = snprintf(path, PATH_MAX, "%s/shpool-coalesce-XXXXXX%s",
-                                  ((folder != NULL) && (folder[0] != '\0')) ? folder : P_tmpdir,
-                                  ending);
-
-    return (length > 0) && (length < PATH_MAX);
-}
-
 /* With a folder of our own, and the signals blocked that would end this program, which has to
  * remove it. */
 static int run_with_link(const tool_options *options, const char *toolkit, int count, char **words,
@@ -297,7 +287,8 @@ static int run_with_link(const tool_options *options, const char *toolkit, int c
     ssize_t bytes = readlink("/proc/self/exe", self, sizeof(self) - 1);
     int     status;
 
-    if (!tool_temporary(folder, "") || (bytes <= 0) || (mkdtemp(folder) == NULL)) {
+    if (!tool_temporary(folder, sizeof(folder), "shpool-coalesce", "") || (bytes <= 0) ||
+        (mkdtemp(folder) == NULL)) {
         return tool_failed("%s: a temporary folder cannot be made: %s", folder,
                            strerror(errno));
     }

@@ -86,9 +86,6 @@ int tool_lint(const tool_options *options);
 int tool_rewrite(const tool_options *options);
 int tool_costs(void);
 
-/** A template of PATH_MAX bytes for mkstemps() or mkdtemp(), in $TMPDIR; 0: too long. */
-int tool_temporary(char *path, const char *ending);
-
 /* `shpool-coalesce nvcc ...`: words after "nvcc"; and the program that nvcc then runs instead of
  * cicc. */
 int tool_nvcc(const tool_options *options, int count, char **words);
