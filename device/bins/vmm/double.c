@@ -68,9 +68,9 @@ static int may_double_range(const bins_self *bins, bins_slab *slab)
     return 1;
 }
 
-/* 1: granules of twice the size would keep much memory from being used.  There must be one for each
- * large block, which is going to be a free piece, and for each granule of the small heap.  Blocks
- * smaller than the new granules, which could not move, have no more than two thirds of all. */
+/* 1: granules of twice the size would keep much memory from being used.  There are fewer of them
+ * than large blocks, each of which is going to be a free piece, and granules of the small heap; or
+ * blocks smaller than one, whose memory could not move, have more than two thirds of all. */
 static int are_pieces_many(const bins_self *bins, size_t granules)
 {
     const bins_granules *g = &bins->granules;
@@ -110,7 +110,7 @@ static int may_double(bins_self *bins, size_t granules)
 
 /* ---- halves ---- */
 
-/* The next place that has no memory while the other one of its pair has; SIZE_MAX: none. */
+/* The next place without memory in a pair of which the other place has memory; SIZE_MAX: none. */
 static size_t next_half(const bins_slab *slab, size_t from)
 {
     for (size_t i = from / 2 * 2; i < slab->places; i += 2) {

@@ -12,14 +12,11 @@ import threading
 import unittest
 import warnings
 
-try:
-    import torch
-    if not torch.cuda.is_available():
-        raise ImportError("no GPU")
-    import shpool.torch
-except ImportError as reason:
-    print(f"skipped: {reason}")
-    sys.exit(77)
+import pytorch_programs
+
+pytorch_programs.need_gpu()
+import torch
+import shpool.torch
 
 MIB = 1 << 20
 
