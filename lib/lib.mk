@@ -68,6 +68,7 @@ libshpool_core_la_LIBADD = libshpool_simt.la libshpool_coalesce.la
 lib_LTLIBRARIES += libshpool.la
 libshpool_la_SOURCES =
 libshpool_la_LIBADD  = libshpool_core.la
+libshpool_la_LIBTOOLFLAGS = # libshpool.a, too: Makefile.am
 # nodelete: it stays loaded after dlclose().  It has a thread key, fork handlers, retained contexts
 # and what the driver calls back; unloading would lose each of them once per dlopen(), or leave it
 # pointing nowhere.
