@@ -103,17 +103,18 @@ check-sanitized:
 # a few twice, with the optimisation that users have.
 shpool_kept = $(addsuffix $(EXEEXT),tests/coalesce/test_random tests/coalesce/test_run \
 	tests/device/test_model tests/device/test_resource tests/lib/test_limits \
-	tests/pools/test_conformance tests/pools/test_crowd tests/pools/test_explore \
-	tests/pools/test_explore_planes tests/pools/test_warp_explore)
+	tests/pools/test_cluster tests/pools/test_conformance tests/pools/test_crowd \
+	tests/pools/test_explore tests/pools/test_explore_planes tests/pools/test_geometry \
+	tests/pools/test_warp_explore)
 shpool_once = $(filter-out $(shpool_unsanitized) $(shpool_kept),$(shpool_tests) \
 	$(shpool_coalesce_tests))
 check-rest:
 	$(MAKE) $(AM_MAKEFLAGS) check check_PROGRAMS='$(filter-out $(shpool_once),$(check_PROGRAMS))' \
 	  TESTS='$(filter-out $(shpool_once),$(TESTS))'
 .PHONY: check-rest
-# ThreadSanitizer does not run programs that have neither threads nor kernels, that have thousands
-# of geometries and shapes in which the same threads do the same, or that repeat what others do, by
-# the names of cuda_memory and MGPU.
+# ThreadSanitizer does not run programs that have neither kernels nor threads at the same time, that
+# have thousands of geometries and shapes in which the same threads do the same, or that repeat what
+# others do, by the names of cuda_memory and MGPU.
 shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesce/fuzz_ptx \
 	tests/coalesce/test_coalesce \
 	tests/coalesce/test_memory tests/coalesce/test_plan tests/coalesce/test_random \
@@ -123,6 +124,7 @@ shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesc
 	tests/device/fuzz_device tests/device/test_array tests/device/test_bins \
 	tests/device/test_buckets tests/device/test_buffer tests/device/test_capture \
 	tests/device/test_context tests/device/test_devices tests/device/test_faults \
+	tests/device/test_graph tests/device/test_hooks \
 	tests/device/test_host tests/device/test_messages tests/device/test_model \
 	tests/device/test_nvtx tests/device/test_open tests/device/test_plugin \
 	tests/device/test_ranges tests/device/test_train tests/device/test_trim \
@@ -131,7 +133,8 @@ shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesc
 	tests/lib/test_keys tests/lib/test_limits tests/lib/test_link tests/lib/test_plan \
 	tests/lib/test_plan_random tests/lib/test_spec \
 	tests/loadstore/test_layout tests/loadstore/test_mgpu \
-	tests/pools/test_geometry tests/tools/fuzz_log tests/tools/fuzz_options \
+	tests/pools/test_geometry tests/pools/test_group_search \
+	tests/tools/fuzz_log tests/tools/fuzz_options \
 	tests/tools/fuzz_trace tests/tools/test_bench_memory tests/tools/test_memory_log \
 	tests/tools/test_tool_faults)
 check-threads:

@@ -187,9 +187,11 @@ static void prepare(const coalesce_record *record, uint32_t shift)
     run.mask = UINT32_MAX;
     run.low  = FIRST + shift;
     run.high = FIRST + shift + LANES * bytes;
-    for (uint32_t i = 0; i < ARRAY; i++) {
-        run.memory[0][i] = (unsigned char)random_word();
-        run.memory[1][i] = (unsigned char)random_word();
+    for (uint32_t i = 0; i < ARRAY; i += 4) {
+        const uint32_t words[2] = { random_word(), random_word() };
+
+        memcpy(&run.memory[0][i], &words[0], 4);
+        memcpy(&run.memory[1][i], &words[1], 4);
     }
     for (uint32_t lane = 0; lane < LANES; lane++) {
         const uint64_t at = BEFORE + FIRST + shift + lane * bytes;

@@ -255,25 +255,24 @@ template <typename T, typename Side> uint32_t conflicts(const Side &side)
 
     for (uint32_t e = 0; e < side.places; e += lanes * k) {
         for (uint32_t part = 0; part < k; part++) {
-            std::vector<uint32_t> words[32];
+            uint32_t words[32][32];
+            uint32_t count[32] = {0}; // of each bank
 
             for (uint32_t lane = 0; (lane < lanes) && (e + lane * k < side.places); lane++) {
                 const uint32_t at = shpool::impl::layout_at(side, e + lane * k + part);
 
                 for (uint32_t b = 0; b < sizeof(T); b += 4) {
                     const uint32_t word = (at * static_cast<uint32_t>(sizeof(T)) + b) / 4;
-                    bool           seen = false;
+                    const uint32_t bank = word % 32;
+                    uint32_t       i    = 0;
 
-                    for (uint32_t other : words[word % 32]) {
-                        seen = seen || (other == word);
+                    while ((i < count[bank]) && (words[bank][i] != word)) {
+                        i++;
                     }
-                    if (!seen) {
-                        words[word % 32].push_back(word);
-                    }
+                    words[bank][i] = word;
+                    count[bank] += (i == count[bank]);
+                    worst = (count[bank] > worst) ? count[bank] : worst;
                 }
-            }
-            for (const auto &bank : words) {
-                worst = (bank.size() > worst) ? static_cast<uint32_t>(bank.size()) : worst;
             }
         }
     }

@@ -25,7 +25,7 @@ static void expect_borrowed(void)
 static void run_scripts(const char *options, simt_engine engine, uint32_t blocks, uint32_t threads,
                         uint32_t seeds)
 {
-    for (uint32_t k = 0; k < 3; k++) {
+    for (uint32_t k = 0; k < 3; k += UNIT_STEP) {
         scene s = { .body = script, CLUSTER(blocks), .options = { options },
                     .threads = { threads }, .each = 200, .per_thread = 60u << k,
                     .seeds = seeds, .engine = engine, .tune = tune_script,

@@ -29,7 +29,7 @@ static void run_scripts(const char *options, const uint32_t of[3], uint32_t seed
     const uint32_t threads = of[0] * of[1] * of[2];
 
     shape = of;
-    for (uint32_t k = 0; k < 3; k++) {
+    for (uint32_t k = 0; k < 3; k += UNIT_STEP) {
         const scene s = { .body = script, .takes = (options[0] == '\0') ? serves : has_pool,
                           .options = { options }, .threads = { threads },
                           .alignments = { 64u >> k }, .each = 200, .per_thread = 20u << k,
@@ -54,7 +54,9 @@ SCRIPT_TEST(test_scripts_of_31_threads, "", 31, 1, 1, 3, SIMT_FIBERS)
 SCRIPT_TEST(test_scripts_of_32_threads, "", 32, 1, 1, 3, SIMT_FIBERS)
 SCRIPT_TEST(test_scripts_of_33_threads, "", 33, 1, 1, 3, SIMT_FIBERS)
 SCRIPT_TEST(test_scripts_of_256_threads, "", 256, 1, 1, 2, SIMT_FIBERS)
+#if !defined(__SANITIZE_THREAD__) /* which compares the clocks of all threads at each step */
 SCRIPT_TEST(test_scripts_of_1024_threads, "", 1024, 1, 1, 1, SIMT_FIBERS)
+#endif
 SCRIPT_TEST(test_scripts_of_a_2d_block, "", 16, 3, 1, 2, SIMT_FIBERS)
 SCRIPT_TEST(test_scripts_of_a_3d_block, "", 4, 5, 3, 2, SIMT_FIBERS)
 SCRIPT_TEST(test_scripts_of_parallel_threads, "", 8, 1, 1, 2, SIMT_THREADS)

@@ -76,7 +76,7 @@ static int open_random(const shpool_allocator *allocator, uint32_t *seed)
 UNIT_TEST(test_plans_are_what_kernels_find)
 {
     static const scene s      = { .body = geometry_kernel };
-    const unsigned     rounds = heap_long() ? 20000 : 1500; /* of each allocator */
+    const unsigned     rounds = heap_long() ? 20000 : 1500 / UNIT_STEP; /* of each allocator */
     uint32_t           seed   = 7;
 
     now = &s;
@@ -242,7 +242,7 @@ UNIT_TEST(test_requests_fit_in_any_order)
         uint32_t ran = 0;
 
         for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
-            for (size_t k = 0; k < 2 * sizeof(lists) / sizeof(lists[0]); k++) {
+            for (size_t k = 0; k < 2 * sizeof(lists) / sizeof(lists[0]); k += UNIT_STEP) {
                 shpool_config want = {
                     .block_threads = shapes[i].threads,
                     .threads_per_pool = (allocator->scope == SHPOOL_SCOPE_GROUP)
@@ -253,6 +253,6 @@ UNIT_TEST(test_requests_fit_in_any_order)
                 ran += !hold(allocator, want, lists[k / 2]);
             }
         }
-        assert_true(ran > 60);
+        assert_true(ran > 60 / UNIT_STEP);
     }
 }

@@ -275,7 +275,6 @@ static void starts_kernel(void *arg)
 {
     static const uint32_t counts[] = { 3, 22, 40, 70, 300, 720 };
     static const uint32_t pairs[]  = { 1, 30, 33, 40 };
-    const uint32_t leap = (heap_seeds(4) < 4u) ? 4u : 1u; /* fewer places under TSan */
     int         is_member;
     shpool_heap heap = start(&is_member);
     uint32_t    G    = pool.word[0];
@@ -287,8 +286,7 @@ static void starts_kernel(void *arg)
 
         for (uint32_t i = 0; i < 3u; i++) { /* spread, next, hint */
             begin_with(pair << i * SHPOOL_BITMAP_NEXT);
-            for (uint32_t first = 0; first + count <= G;
-                 first += leap * (1u + (first * 7u) % 11u)) {
+            for (uint32_t first = 0; first + count <= G; first += 1u + (first * 7u) % 11u) {
                 set_hole(heap, first, count);
                 ask(heap, count, 1);
                 ask(heap, count - count / 4u, 1); /* smaller than the hole */
