@@ -232,7 +232,7 @@ case " $flags " in
         # shellcheck disable=SC2086
         try "example $one" $NVCC $arch -rdc=true -o "$tmp/$one" "$src/../examples/$one.cu" $flags
     done
-    for one in sparse repeats; do
+    for one in decode sparse repeats; do
         # shellcheck disable=SC2086
         try "example $one" $NVCC $arch -O3 -rdc=true -o "$tmp/$one" \
             "$src/../examples/$one/$one.cu" $flags
