@@ -51,7 +51,8 @@ done
 # A part of each form, and the fat binary with each half word of its first headers changed: an
 # error, and not a signal; of LTO-IR nothing but its beginning tells how long it is.
 survives() { # FILE
-    timeout 20 $info link "$1" --arch "sm_$cuda_low" -o "$work/part.cubin" >"$work/out" 2>&1
+    timeout 20 $info link "$1" --arch "sm_$cuda_low" --allocator "$one" -o "$work/part.cubin" \
+        >"$work/out" 2>&1
     status=$?
     [ $status = 1 ] || [ $status = 0 ] || echo "status $status: $(cat "$work/out")"
     [ $status = 1 ] || { [ $status = 0 ] && [ "$2" = damaged ]; }

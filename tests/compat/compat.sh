@@ -95,11 +95,15 @@ done
 use "a program's own macros" thread_pool thread_pool::pmalloc "Thread Local (Best Fit)" 1 \
     -DOWN_MACROS -DUSE_THREAD_LOCAL_BEST_FIT
 
+nvcc=$NVCC
 for header in ALLOCATOR BLUEPRINT; do
     for define in NATIVE USE_THREAD_LOCAL USE_THREAD_LOCAL_BEST_FIT USE_WARP_LOCAL \
         USE_WARP_LOCAL_BEST_FIT; do
+        # blueprint.h tells NATIVE from all others only: nvcc sees two of them
+        [ $header = ALLOCATOR ] || [ $define = NATIVE ] || NVCC=
         try "-D$define -D$header" cumem.cu -D$define -D$header
     done
+    NVCC=$nvcc
     for define in USE_FREELIST_ALLOCATOR USE_BST_ALLOCATOR; do
         try "-D$define -DPRINTS -D$header" cumem.cu -D$define -DPRINTS -D$header
     done

@@ -168,7 +168,7 @@ static int feeds_several(const shpool_allocator *allocator)
     } \
     SCENE(_name, pipeline, .takes = ((_producers) == 1) ? feeds : feeds_several, \
           .tune = _name##_prepare, .expect = few_mallocs, .alignments = { 32 }, \
-          .each = (_each), .share = ALL, .periods = 4, __VA_ARGS__)
+          .each = (_each), .share = ALL, .periods = 4, .most_switches = 1000000, __VA_ARGS__)
 
 PIPELINE(test_a_thread_feeds, 0, 1, 0, 0, 704, .threads = { 3, 9 }, .seeds = 24)
 PIPELINE(test_equal_stages_do_without_the_allocator, 0, 1, 1, 0, 704, .threads = { 4 }, .seeds = 8,
