@@ -92,7 +92,7 @@ fuzz:
 # instrumentation, and their walls (tests/loadstore/cpu.h) do not need it.  The tools, which only
 # scripts run, are not even built; the tests compile their sources.
 shpool_unsanitized = $(addsuffix $(EXEEXT),tests/loadstore/test_loadstore tests/loadstore/test_far \
-	tests/loadstore/test_paths tests/loadstore/test_thread)
+	tests/loadstore/test_mgpu tests/loadstore/test_paths tests/loadstore/test_thread)
 shpool_sanitized_programs = $(filter-out $(shpool_unsanitized),$(check_PROGRAMS))
 shpool_sanitized_tests = $(filter-out $(shpool_unsanitized) %.sh,$(TESTS)) \
 	tests/simt/planted_race.sh
@@ -132,8 +132,7 @@ shpool_unthreaded = $(addsuffix $(EXEEXT),tests/coalesce/fuzz_lint tests/coalesc
 	tests/lib/fuzz_spec tests/lib/test_cache tests/lib/test_config tests/lib/test_join \
 	tests/lib/test_keys tests/lib/test_limits tests/lib/test_link tests/lib/test_plan \
 	tests/lib/test_plan_random tests/lib/test_spec \
-	tests/loadstore/test_layout tests/loadstore/test_mgpu \
-	tests/pools/test_geometry tests/pools/test_group_search \
+	tests/loadstore/test_layout tests/pools/test_geometry tests/pools/test_group_search \
 	tests/tools/fuzz_log tests/tools/fuzz_options \
 	tests/tools/fuzz_trace tests/tools/test_bench_memory tests/tools/test_memory_log \
 	tests/tools/test_tool_faults)

@@ -44,18 +44,17 @@ wraps_of() { # NAME
 program_of() { # NAME: tests/ROOM/fuzz_NAME, of the build
     echo "$top_builddir"/tests/*/"fuzz_$1"
 }
-for name in $targets; do
-    if [ ! -x "$(program_of "$name")" ]; then
-        echo "skipped: no CMocka, whose headers the targets need; nothing was fuzzed or replayed"
-        exit 77
-    fi
-done
+if [ ! -f "$top_builddir/libshpool_tests.la" ]; then
+    echo "skipped: no CMocka, whose headers the targets need; nothing was fuzzed or replayed"
+    exit 77
+fi
 if [ -z "$FUZZ_CC" ]; then
     for name in $targets; do
-        "$(program_of "$name")" || { echo "FAIL $name: see the last file above"; exit 1; }
+        [ ! -x "$(program_of "$name")" ] || "$(program_of "$name")" ||
+            { echo "FAIL $name: see the last file above"; exit 1; }
     done
     echo "skipped: configure found no compiler with libFuzzer (FUZZ_CC=)"
-    echo "the corpus was replayed, nothing was fuzzed"
+    echo "programs of this build have replayed the corpus, nothing was fuzzed"
     exit 77
 fi
 
