@@ -143,10 +143,10 @@ check-threads:
 .PHONY: check-sanitized check-threads
 
 # Line coverage of all tests; see build-aux/coverage.sh.  Left out: tests of other copies of the
-# sources, Python, which needs a shared library, and faults.sh, in which gcov has no memory left.
+# sources, those that need a shared library, and faults.sh, in which gcov has no memory left.
 coverage:
 	$(SHELL) $(top_srcdir)/build-aux/coverage.sh $(top_srcdir)
 print-coverage-tests:
 	@echo $(filter-out tests/build/% tests/pools/planted% tests/simt/planted% \
-	  tests/python/% tests/tools/faults.sh,$(TESTS))
+	  tests/check/check.sh tests/python/% tests/tools/faults.sh,$(TESTS))
 .PHONY: coverage print-coverage-tests
