@@ -39,10 +39,11 @@ awk -F'|' '
         }
     }' "$src/doc/INTERNALS.md" >"$tmp/table"
 
-# ---- includes: lines "file folder-or-file that it includes", from the folder $1 ----
-includes() {
-    (cd "$1" && grep -rnE '^ *# *include +["<]' allocators check coalesce device include lib simt \
-        tools examples --include='*.[ch]' --include='*.cu' --include='*.cuh' --include='*.cpp') |
+# ---- includes: lines "file folder-or-file that it includes" ----
+folders='allocators check coalesce device include lib simt tools examples'
+includes() { # TOP FOLDER-OR-FILE...
+    (cd "$1" && shift && grep -HrnE '^ *# *include +["<]' "$@" --include='*.[ch]' \
+        --include='*.cu' --include='*.cuh' --include='*.cpp') |
         sed -E 's/^([^:]*):[0-9]*: *# *include +(["<][^">]*)[">].*/\1 \2/' |
         awk -v top="$1" '
             function exists(path, found) {
@@ -94,7 +95,8 @@ breaches() {
         }' "$tmp/table" -
 }
 
-includes "$src" >"$tmp/includes"
+# shellcheck disable=SC2086 # words
+includes "$src" $folders >"$tmp/includes"
 [ "$(wc -l <"$tmp/includes")" -ge 500 ] || fail "only $(wc -l <"$tmp/includes") includes were found"
 breaches <"$tmp/includes" >"$tmp/breaches"
 while IFS= read -r line; do fail "$line"; done <"$tmp/breaches"
@@ -109,7 +111,7 @@ plant() { # FILE INCLUDE [QUOTES]
     quotes=${3:-\"\"}
     cp "$tmp/house/$1" "$tmp/kept" &&
         printf '#include %s%s%s\n' "${quotes%?}" "$2" "${quotes#?}" >>"$tmp/house/$1"
-    if includes "$tmp/house" | breaches | grep -q "^$1 includes $2;"; then
+    if includes "$tmp/house" "$1" | breaches | grep -q "^$1 includes $2;"; then
         echo "PASS planted: $1 includes $2"
     else
         fail "planted and not seen: $1 includes $2"
@@ -127,14 +129,34 @@ plant lib/plan.c device/base/device.h '<>'
 # The objects of one source, PIC and not, of the library and of a test, are one file.  An object
 # without a source is left from an earlier build, or made of a generated file.
 calls() { # OBJECT...
-    for object in "$@"; do
-        file=$(echo "$object" | sed 's,^\./,,; s,/\.libs/,/,; s,^coalesce/plugin\.d/,,; s,\.o$,,
-            s,/[^/-]*-\([^/]*\)$,/\1,')
-        [ -f "$src/$file.c" ] || [ -f "$src/$file.cu" ] || [ -f "$src/$file.cpp" ] || continue
-        $NM "$object" | sed "s,^,$file ,"
-    done | awk '
-        NF == 3 && $2 == "U" { wanted[$1 " " $3] = 1 }
-        NF == 4 && $3 ~ /^[TDBRVW]$/ { home[$4] = $1 }
+    $NM -A "$@" | awk -v src="$src" '
+        function exists(path, found) {
+            found = (getline line < path) >= 0
+            close(path)
+            return found
+        }
+        function source_of(object, last) {
+            sub("^\\./", "", object)
+            sub("/\\.libs/", "/", object)
+            sub("^coalesce/plugin\\.d/", "", object)
+            sub("\\.o$", "", object)
+            if (match(object, "/[^/-]*-[^/]*$")) {
+                last = substr(object, RSTART)
+                sub("/[^-]*-", "/", last)
+                object = substr(object, 1, RSTART - 1) last
+            }
+            return (exists(src "/" object ".c") || exists(src "/" object ".cu") ||
+                    exists(src "/" object ".cpp")) ? object : ""
+        }
+        {
+            object = $0
+            sub(":.*", "", object)
+            if (!(object in source)) { source[object] = source_of(object) }
+            file = source[object]
+            count = split(substr($0, length(object) + 2), word, " ")
+        }
+        file != "" && count == 2 && word[1] == "U" { wanted[file " " word[2]] = 1 }
+        file != "" && count == 3 && word[2] ~ /^[TDBRVW]$/ { home[word[3]] = file }
         END {
             for (w in wanted) {
                 split(w, part, " ")
