@@ -36,7 +36,10 @@ def _refused(text):
 
 
 def _compiler():
-    given = shlex.split(os.environ.get("CXX", ""))
+    try:
+        given = shlex.split(os.environ.get("CXX", ""))
+    except ValueError as reason:
+        raise _refused(f"CXX={os.environ['CXX']} is not a command: {reason}") from None
     for command in (given, ["c++"], ["g++"], ["clang++"]):
         if command and shutil.which(command[0]):
             return command
@@ -127,9 +130,12 @@ def build(source, path):
         done = subprocess.run([*command, "-o", temporary], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False)
         if done.returncode != 0:
-            lines = done.stdout.decode(errors="replace").splitlines()
+            lines = [line for line in done.stdout.decode(errors="replace").splitlines()
+                     if not line.startswith("collect2")]  # the linker's own line has the reason
             wrong = [line for line in lines if "error" in line] or lines or ["it said nothing"]
             raise _refused(f"{command[0]} failed: {wrong[0]}")
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())  # a file that a power failure cut would crash each process
         os.replace(temporary, path)
     except OSError as reason:
         raise _refused(f"{path} cannot be written: {reason}") from None

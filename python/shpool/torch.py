@@ -9,10 +9,11 @@ or
         ...
 
 SHPOOL_DEVICE_ALLOCATOR selects the allocator of device memory.  doc/PYTORCH.md compares the two
-ways and has an example of an operator.
+ways; doc/PYTORCH-OPERATORS.md has operators whose kernels have pools.
 """
 import ctypes
 import os
+import sys
 import warnings
 
 import shpool
@@ -28,6 +29,7 @@ from . import _torch  # noqa: E402
 
 OLDEST = (2, 1)
 BACKEND = "shpool"  # torch.cuda.get_allocator_backend() with the C++ part
+_functions = []  # the allocator of C functions that enable() has installed
 
 # set on PyTorch's object where it has the method: names differ between versions
 HOOKS = (
@@ -98,27 +100,41 @@ def _name_settings(those):
                           stacklevel=3)
 
 
+def _late(reason):
+    return _c.Error(f"{reason}: call shpool.torch.enable() before the program uses the GPU, and "
+                    "install no other allocator", -9)
+
+
+def _enable_functions():
+    made = allocator()
+    try:
+        torch.cuda.memory.change_current_allocator(made)
+    except RuntimeError as reason:
+        raise _late(reason) from None
+    _functions.append(made)
+
+
 def enable():
     """Let all of PyTorch allocate from libshpool; an error if CUDA was initialised already.
 
-    Compiles the C++ part once for each PyTorch (about 10 s).  Without a compiler, CUDA's headers or
-    PyTorch 2.6, C functions are used, and a warning says what is missing: running out of memory
-    then gives tensors without memory, and statistics are in shpool.torch only."""
+    A second call has no effect.  Compiles the C++ part once for each PyTorch (about 10 s).  Without
+    a compiler, CUDA's headers or PyTorch 2.6, C functions are used, and a warning says what is
+    missing: running out of memory then gives tensors without memory, and statistics are in
+    shpool.torch only."""
     _check_version()
-    if torch.cuda.memory.get_allocator_backend() == BACKEND:
+    if _functions or torch.cuda.memory.get_allocator_backend() == BACKEND:
         return
     try:
         part = _torch.library()
     except _c.Error as missing:
+        _enable_functions()
         warnings.warn(f"shpool.torch uses C functions, so that running out of memory is not an "
                       f"exception: {missing}", RuntimeWarning, stacklevel=2)
         _name_settings("no effect")
-        torch.cuda.memory.change_current_allocator(allocator())
         return
     reason = part.shpool_torch_install()
     if reason is not None:
-        raise _c.Error(f"{reason.decode()}: call shpool.torch.enable() before the program uses the "
-                       "GPU", -9)
+        raise _late(reason.decode())
     _name_settings("an effect on CUDA graphs and torch.cuda.MemPool only")
 
 
@@ -188,7 +204,7 @@ def extension(allocator_name="bitmap", *, check=False, spill=False):
     check           compile in the code for stats=1, check=1 and trace (SHPOOL_CHECK)
     spill           likewise for spill options (SHPOOL_SPILL)
 
-    For CUDAExtension() in a setup.py see doc/PYTORCH.md."""
+    For CUDAExtension() in a setup.py see doc/PYTORCH-OPERATORS.md."""
     _check_version()
     _c.choice("the allocator", allocator_name, shpool.allocators())
     defines = [f"-DSHPOOL_INLINE={allocator_name}"]
@@ -201,3 +217,7 @@ def extension(allocator_name="bitmap", *, check=False, spill=False):
             "extra_cflags": defines,
             "extra_cuda_cflags": defines,
             "extra_ldflags": [path if "/" in path else "-l:" + path] + rpath}
+
+
+if "shpool.auto" in sys.modules:
+    sys.modules["shpool.auto"].ready()
