@@ -434,7 +434,8 @@ class Streams(unittest.TestCase):
                 self.assertTrue(self.printed(call).startswith(want), self.printed(call))
 
     def test_a_shortage_is_cupy_s_error(self):
-        for number, name in ((-3, "OutOfMemoryError"), (-19, "OutOfMemoryError"), (-12, "Error")):
+        for number, name in ((-3, "OutOfMemoryError"), (-19, "OutOfMemoryError"),
+                             (-6, "OutOfMemoryError"), (-12, "Error")):
             code = (f"status = {number}\ncurrent = Stream(5)\n"
                     "try: malloc(100)\nexcept Exception as error: print(type(error).__name__)")
             self.assertIn("malloc 100 5 " + name, self.printed(code))
