@@ -89,11 +89,29 @@ def allocator():
     return made
 
 
+SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+
+
+def _parts(name):
+    return [part.strip() for part in os.environ.get(name, "").split(",") if part.strip()]
+
+
+def _refuse_backend():
+    """PyTorch fails with an internal error if the allocator is another one than that setting's."""
+    for name in SETTINGS:
+        given = [part for part in _parts(name) if part.split(":")[0].strip() == "backend"]
+        if given:
+            raise _c.Error(f"{name} has {given[0]}, and PyTorch then accepts no other allocator: "
+                           "remove that from it", -9)
+
+
 def _name_settings(those):
     """Settings of PyTorch's own allocator that the user gave, and `those` that they are for."""
-    for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
-        given = [part for part in os.environ.get(name, "").split(",")
-                 if part and not part.strip().startswith("pinned_")]
+    if os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"):
+        warnings.warn("PYTORCH_NO_CUDA_MEMORY_CACHING has no effect: libshpool caches memory",
+                      RuntimeWarning, stacklevel=3)
+    for name in SETTINGS:
+        given = [part for part in _parts(name) if not part.startswith("pinned_")]
         if given:
             warnings.warn(f"{name}={','.join(given)} has {those}: libshpool divides PyTorch's "
                           "memory; SHPOOL_DEVICE_ALLOCATOR has its options", RuntimeWarning,
@@ -124,6 +142,7 @@ def enable():
     _check_version()
     if _functions or torch.cuda.memory.get_allocator_backend() == BACKEND:
         return
+    _refuse_backend()
     try:
         part = _torch.library()
     except _c.Error as missing:

@@ -106,6 +106,18 @@ class Enable(unittest.TestCase):
         shutil.rmtree(os.path.join(self.folder, "__pycache__"), ignore_errors=True)
         self.assertEqual(self.cached(), before)
 
+    def test_settings_of_pytorch_that_do_not_go_together(self):
+        enable = ("import shpool.torch\n    try: shpool.torch.enable()\n"
+                  "    except shpool.Error as error: warnings.warn('shpool: ' + str(error))")
+        for setting in ("backend:cudaMallocAsync", "expandable_segments:True, backend:native"):
+            backend, said = enabled(enable, SHPOOL_CACHE_DIR=self.folder, CXX="false",
+                                    PYTORCH_CUDA_ALLOC_CONF=setting)
+            self.assertNotIn(backend, ("shpool", "pluggable"))
+            self.assertIn("has backend:", said)
+        self.assertIn("PYTORCH_NO_CUDA_MEMORY_CACHING has no effect",
+                      enabled(SHPOOL_CACHE_DIR=self.folder, CXX="false",
+                              PYTORCH_NO_CUDA_MEMORY_CACHING="1")[1])
+
     def test_it_uses_the_cxx_run_time_of_the_process(self):
         self.assertEqual(enabled(SHPOOL_CACHE_DIR=self.folder, CXX="c++ -static-libstdc++"),
                          ("shpool", ""))
