@@ -40,6 +40,7 @@ Provides-Extra: numba
 Requires-Dist: numba-cuda>=0.30; extra == "numba"
 Provides-Extra: torch
 Requires-Dist: torch>=2.1; extra == "torch"
+Requires-Dist: nvidia-cuda-crt; extra == "torch"
 Description-Content-Type: text/markdown
 
 {text}"""
