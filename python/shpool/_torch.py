@@ -4,7 +4,9 @@
 The cache is the folder SHPOOL_CACHE_DIR, else shpool in XDG_CACHE_HOME or ~/.cache.  A file's name
 is the digest of all that went into it.
 """
+import contextlib
 import ctypes
+import fcntl
 import hashlib
 import os
 import shlex
@@ -144,13 +146,29 @@ def build(source, path):
             os.unlink(temporary)
 
 
+@contextlib.contextmanager
+def _alone(folder):
+    """Ranks of a program that begin together compile once.  Without locks, as some file systems
+    are, each does."""
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def library():
     """The C++ part; an Error says what is missing."""
     if version() < OLDEST:
         raise _refused(f"PyTorch {torch.__version__} is older than {OLDEST[0]}.{OLDEST[1]}")
-    path = os.path.join(_folder(), f"torch-{_key()}.so")
+    folder = _folder()
+    path = os.path.join(folder, f"torch-{_key()}.so")
     if not os.path.exists(path):
-        build(os.path.join(HERE, SOURCES[0]), path)
+        with _alone(folder):
+            if not os.path.exists(path):
+                build(os.path.join(HERE, SOURCES[0]), path)
     try:
         part = ctypes.CDLL(path)
     except OSError as reason:

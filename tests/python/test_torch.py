@@ -118,6 +118,16 @@ class Enable(unittest.TestCase):
                       enabled(SHPOOL_CACHE_DIR=self.folder, CXX="false",
                               PYTORCH_NO_CUDA_MEMORY_CACHING="1")[1])
 
+    def test_processes_that_begin_together_compile_it_once(self):
+        runs = os.path.join(self.folder, "runs")
+        cxx = f"sh -c 'echo run >>{runs}; exec c++ \"$@\"' sh"
+        some = [subprocess.Popen([sys.executable, "-c", "import shpool._torch as t; t.library()"],
+                                 env=dict(os.environ, SHPOOL_CACHE_DIR=self.folder, CXX=cxx))
+                for _ in range(3)]
+        self.assertEqual([one.wait() for one in some], [0, 0, 0])
+        with open(runs, encoding="ascii") as file:
+            self.assertEqual(file.read(), "run\n")
+
     def test_it_uses_the_cxx_run_time_of_the_process(self):
         self.assertEqual(enabled(SHPOOL_CACHE_DIR=self.folder, CXX="c++ -static-libstdc++"),
                          ("shpool", ""))
