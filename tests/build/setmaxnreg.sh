@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # Kernels with setmaxnreg: with each allocator inlined, for sm_90a and sm_100a, ptxas keeps it and
 # ends soon; a link at run time keeps it, too.  Through the function table it is ignored, as
-# doc/PERSISTENT.md says.  Also its example, and launches that only sm_100 has.  No GPU needed.
+# doc/PERSISTENT.md says.  No GPU needed.
 #
 #   NVCC          [nvcc]
 #   allocators    of this build [all]
@@ -73,6 +73,7 @@ done
 compile 90a calls -DSHPOOL_INLINE=cluster_bitmap -DSHPOOL_CALLS=1
 check "calls are the reason: without them ptxas is content" grep -q '(C7600)' "$work/calls.90a.log"
 
+# what only sm_100 has
 control() { # the kernel of that name is there, and calls the pool
     grep -q "Compiling entry function '[^']*control" "$work/launches.100.log" &&
         ! grep -q '^status' "$work/launches.100.log" || {
