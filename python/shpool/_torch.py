@@ -150,7 +150,10 @@ def build(source, path):
 def _alone(folder):
     """Ranks of a program that begin together compile once.  Without locks, as some file systems
     are, each does."""
-    handle = os.open(folder, os.O_RDONLY)
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as reason:
+        raise _refused(f"the cache {folder} cannot be read: {reason}") from None
     try:
         with contextlib.suppress(OSError):
             fcntl.flock(handle, fcntl.LOCK_EX)
