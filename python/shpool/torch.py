@@ -2,7 +2,7 @@
 """libshpool as PyTorch's allocator, and flags for extensions whose kernels use pools.
 
     import shpool.torch
-    shpool.torch.enable()               # before CUDA is initialised; all of PyTorch
+    shpool.torch.enable()               # all of PyTorch, from now on
 or
     pool = shpool.torch.mem_pool()      # at any time; what is allocated under it
     with torch.cuda.use_mem_pool(pool):
@@ -118,27 +118,26 @@ def _name_settings(those):
                           stacklevel=3)
 
 
-def _late(reason):
-    return _c.Error(f"{reason}: call shpool.torch.enable() before the program uses the GPU, and "
-                    "install no other allocator", -9)
-
-
 def _enable_functions():
     made = allocator()
     try:
         torch.cuda.memory.change_current_allocator(made)
     except RuntimeError as reason:
-        raise _late(reason) from None
+        raise _c.Error(f"{reason}: with C functions, call shpool.torch.enable() before the program "
+                       "uses the GPU", -9) from None
     _functions.append(made)
 
 
 def enable():
-    """Let all of PyTorch allocate from libshpool; an error if CUDA was initialised already.
+    """Let all of PyTorch allocate from libshpool from now on.
 
-    A second call has no effect.  Compiles the C++ part once for each PyTorch (about 10 s).  Without
-    a compiler, CUDA's headers or PyTorch 2.6, C functions are used, and a warning says what is
-    missing: running out of memory then gives tensors without memory, and statistics are in
-    shpool.torch only."""
+    Tensors that exist stay where they are.  No other thread may allocate meanwhile, and no graph or
+    pool may be in use.  A second call has no effect.
+
+    Compiles the C++ part once for each PyTorch (about 10 s).  Without a compiler, CUDA's headers or
+    PyTorch 2.6, C functions are used, and a warning says what is missing: running out of memory
+    then gives tensors without memory, statistics are in shpool.torch only, and it is an error if
+    the program has used the GPU."""
     _check_version()
     if _functions or torch.cuda.memory.get_allocator_backend() == BACKEND:
         return
@@ -153,7 +152,7 @@ def enable():
         return
     reason = part.shpool_torch_install()
     if reason is not None:
-        raise _late(reason.decode())
+        raise _c.Error(reason.decode(), -9)
     _name_settings("an effect on CUDA graphs and torch.cuda.MemPool only")
 
 
