@@ -167,7 +167,7 @@ void shpool_torch_memory_fraction(double fraction, int device)
     if (allocator == NULL) {
         return;
     }
-    if (!(fraction > 0) || (fraction >= 1)) { /* also for NaN: no limit */
+    if (!(fraction >= 0) || (fraction >= 1)) { /* also for NaN: no limit */
         set_limit(allocator, device, UINT64_MAX);
     } else if (shpool_device_memory(device, &free_bytes, &total) == SHPOOL_OK) {
         set_limit(allocator, device, (uint64_t)(fraction * (double)total));

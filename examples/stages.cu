@@ -11,7 +11,7 @@
  * doc/PERSISTENT.md explains it.  With -arch=sm_90a the producer gives its registers to the
  * consumers (setmaxnreg); without the letter the program is the same except for that.
  */
-#include "machine.h"
+#include "options.h"
 
 #include <shpool/stage.cuh>
 
@@ -131,12 +131,19 @@ static __global__ void __launch_bounds__(THREADS, 1) sum_rows(shpool_pool pool, 
 
 int main(int argc, char **argv)
 {
-    const unsigned        count = (argc > 1) ? std::strtoul(argv[1], NULL, 10) : 40000u;
-    const unsigned        kib   = (argc > 2) ? std::strtoul(argv[2], NULL, 10) : 6u * MOST / 1024u;
-    const unsigned        page  = (argc > 3) ? std::strtoul(argv[3], NULL, 10) : 0u;
+    unsigned            count = 40000u, kib = 6u * MOST / 1024u, page = 0;
+    const number_option arguments[] = {
+        { "rows", &count, 1, 200000, 1, "" },
+        { "KiB of the pool", &kib, 1, 227, 1, "" },
+        { "bytes of a page", &page, 0, MOST, 16, "" },
+    };
+    shpool_config       want = {};
+    shpool_pool         pool = {};
+
+    for (int i = 1; (i < argc) && (i <= 3); i++) {
+        arguments[i - 1].read(argv[i]);
+    }
     std::vector<unsigned> begin(count + 1, 0);
-    shpool_config         want = {};
-    shpool_pool           pool = {};
 
     if (machine_name("stages") == nullptr) {
         return 77;
@@ -158,6 +165,9 @@ int main(int argc, char **argv)
     want.alignment        = 128;
     want.total_bytes      = kib * 1024u;
     machine_need(shpool_open(NULL, &want, &pool), "pool");
+    if (pool.largest < ((page != 0) ? page : MOST)) {
+        machine_fail("pool", "a stage is larger than " + std::to_string(pool.largest) + " bytes");
+    }
 
     machine_array<float>    from(data), sums(count);
     machine_array<unsigned> begins(begin);

@@ -429,7 +429,8 @@ static shpool_status requests_too_large(const shpool_config *config, const shpoo
                         "pool%s of \"%s\", too much for %u bytes of shared memory: plan less at "
                         "the same time%s", (config->payload_bytes == UINT32_MAX) ? "over " : "",
                         config->payload_bytes, pool->pools, plural(pool->pools), pool->name,
-                        limit_of(config), fewer ? ", or a larger threads_per_pool" : "");
+                        limit_of(config),
+                        fewer ? ", or a larger threads_per_pool" : ", or another allocator");
 }
 
 /* requests: the pools are made for them; the configuration then gets the payload. */

@@ -4,7 +4,8 @@
     pip install ./python      configures and builds the library in a folder of its own, for the
                               GPU that is there, else for sm_75 and PTX; in the source folder, if
                               that is configured; pip -v shows the steps
-    pip install ./python --config-settings=build=FOLDER    uses the build in FOLDER
+    pip install ./python --config-settings=build=FOLDER    uses the build in FOLDER, whose name may
+                              begin in the source folder
     pip install ./python --config-settings=configure=--with-cuda-arch=all
     packaging/wheels.sh FOLDER   a wheel for each set of architectures, label=sm90 in its version
     python3 python/backend.py FOLDER [TO]                  the wheel of the build in FOLDER
@@ -40,6 +41,7 @@ Provides-Extra: numba
 Requires-Dist: numba-cuda>=0.30; extra == "numba"
 Provides-Extra: torch
 Requires-Dist: torch>=2.1; extra == "torch"
+Requires-Dist: nvidia-cuda-crt; extra == "torch"
 Description-Content-Type: text/markdown
 
 {text}"""
@@ -179,7 +181,9 @@ def build_wheel(wheel_directory, config_settings=None, metadata_directory=None):
     version = _version(settings.get("label"))
     configured = os.path.exists(os.path.join(TOP, "config.status"))
     if "build" in settings or configured:
-        build = os.path.abspath(settings.get("build", TOP))
+        build = os.path.join(TOP, settings.get("build", ""))  # pip's own folder is another one
+        if not os.path.exists(os.path.join(build, "config.status")):
+            sys.exit(f"{build} is not a build of libshpool; ./quickstart makes build/main")
         _run(["make", "python-stage"], build)
         return _pack(os.path.join(build, "python", "stage"), wheel_directory, version)
     options = settings.get("configure", [])

@@ -240,7 +240,9 @@ shpool_status shpool_relink(const void *row_start, size_t row_bytes, const shpoo
         status = shpool_allocator_find(pool->name, &allocator);
     }
     if (status == SHPOOL_OK) {
-        input.arch |= SHPOOL_ARCH_LETTER(facts.letter);
+        /* nvJitLink 13.0 compiles LTO-IR for a family without the family's instructions.  This
+         * device's own letter has all of them. */
+        input.arch |= SHPOOL_ARCH_LETTER((inlined && (facts.letter == 'f')) ? 'a' : facts.letter);
         status = shpool_link_choose(allocator, input.arch, &blob);
     }
     if (status != SHPOOL_OK) {

@@ -2,7 +2,7 @@
 """shpool.numba's types and functions, with which Numba calls python/src/numba.cu.
 
     PoolType(key)  the words of a shpool_pool that a linked kernel reads, each a kernel parameter
-    HeapType(key)  eight 32-bit words: a thread's heap, by value, so that it stays in registers
+    HeapType(key)  nine 32-bit words: a thread's heap, by value, so that it stays in registers
 
 The key names the allocator and states whether the pool counts and spills.  It is part of the type:
 Numba then compiles a kernel for each allocator, and the first function that is called in it adds

@@ -4,7 +4,9 @@
 The cache is the folder SHPOOL_CACHE_DIR, else shpool in XDG_CACHE_HOME or ~/.cache.  A file's name
 is the digest of all that went into it.
 """
+import contextlib
 import ctypes
+import fcntl
 import hashlib
 import os
 import shlex
@@ -36,7 +38,10 @@ def _refused(text):
 
 
 def _compiler():
-    given = shlex.split(os.environ.get("CXX", ""))
+    try:
+        given = shlex.split(os.environ.get("CXX", ""))
+    except ValueError as reason:
+        raise _refused(f"CXX={os.environ['CXX']} is not a command: {reason}") from None
     for command in (given, ["c++"], ["g++"], ["clang++"]):
         if command and shutil.which(command[0]):
             return command
@@ -127,9 +132,12 @@ def build(source, path):
         done = subprocess.run([*command, "-o", temporary], stdout=subprocess.PIPE,
                               stderr=subprocess.STDOUT, check=False)
         if done.returncode != 0:
-            lines = done.stdout.decode(errors="replace").splitlines()
+            lines = [line for line in done.stdout.decode(errors="replace").splitlines()
+                     if not line.startswith("collect2")]  # the linker's own line has the reason
             wrong = [line for line in lines if "error" in line] or lines or ["it said nothing"]
             raise _refused(f"{command[0]} failed: {wrong[0]}")
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())  # a file that a power failure cut would crash each process
         os.replace(temporary, path)
     except OSError as reason:
         raise _refused(f"{path} cannot be written: {reason}") from None
@@ -138,13 +146,32 @@ def build(source, path):
             os.unlink(temporary)
 
 
+@contextlib.contextmanager
+def _alone(folder):
+    """Ranks of a program that begin together compile once.  Without locks, as some file systems
+    are, each does."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError as reason:
+        raise _refused(f"the cache {folder} cannot be read: {reason}") from None
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
 def library():
     """The C++ part; an Error says what is missing."""
     if version() < OLDEST:
         raise _refused(f"PyTorch {torch.__version__} is older than {OLDEST[0]}.{OLDEST[1]}")
-    path = os.path.join(_folder(), f"torch-{_key()}.so")
+    folder = _folder()
+    path = os.path.join(folder, f"torch-{_key()}.so")
     if not os.path.exists(path):
-        build(os.path.join(HERE, SOURCES[0]), path)
+        with _alone(folder):
+            if not os.path.exists(path):
+                build(os.path.join(HERE, SOURCES[0]), path)
     try:
         part = ctypes.CDLL(path)
     except OSError as reason:

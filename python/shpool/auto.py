@@ -3,8 +3,9 @@
 
 One line in sitecustomize.py (python3 -m site lists the folders in which it may be):
 
-    import os; os.environ.get("SHPOOL_TORCH") == "1" and __import__("shpool.auto")
+    import os; os.environ.get("SHPOOL_TORCH", "0") != "0" and __import__("shpool.auto")
 """
+import importlib
 import importlib.util
 import os
 import sys
@@ -14,6 +15,7 @@ import warnings
 class _AfterTorch:
     """A finder of modules that calls enable() after the import of torch."""
     asking = False
+    waiting = False
 
     @classmethod
     def find_spec(cls, name, _path=None, _target=None):
@@ -31,7 +33,10 @@ class _AfterTorch:
                 if cls in sys.meta_path:
                     sys.meta_path.remove(cls)
                 run(module)
-                _enable()
+                if "shpool.torch" in sys.modules:  # which imports torch, and is not complete yet
+                    cls.waiting = True
+                else:
+                    _enable()
 
             spec.loader.exec_module = exec_module
         return spec
@@ -41,11 +46,26 @@ def _enable():
     import shpool
 
     try:
-        import shpool.torch
-        shpool.torch.enable()
+        importlib.import_module("shpool.torch").enable()
     except (ImportError, shpool.Error) as reason:
         warnings.warn(f"SHPOOL_TORCH=1 has no effect: {reason}", RuntimeWarning, stacklevel=2)
 
 
-if os.environ.get("SHPOOL_TORCH") == "1" and "torch" not in sys.modules:
-    sys.meta_path.insert(0, _AfterTorch)
+def ready():
+    """shpool.torch is complete."""
+    if _AfterTorch.waiting:
+        _AfterTorch.waiting = False
+        _enable()
+
+
+def _begin(value):
+    if value == "1" and "torch" in sys.modules:
+        _enable()
+    elif value == "1":
+        sys.meta_path.insert(0, _AfterTorch)
+    elif value not in ("", "0"):
+        warnings.warn(f"SHPOOL_TORCH={value} has no effect: 1 gives PyTorch libshpool's memory, 0 "
+                      "does not", RuntimeWarning, stacklevel=2)
+
+
+_begin(os.environ.get("SHPOOL_TORCH", ""))

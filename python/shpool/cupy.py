@@ -59,7 +59,7 @@ class _Block:
             _c.check(_c.lib().shpool_device_malloc(_c.shared(self.device), size, self.stream.ptr,
                                                    ctypes.byref(self.ptr)))
         except _c.Error as error:
-            if error.name not in ("NO_MEMORY", "LIMIT"):
+            if error.name not in ("NO_MEMORY", "LIMIT", "TOO_LARGE"):
                 raise
             raise cupy.cuda.memory.OutOfMemoryError(size, -1) from error
 

@@ -2,17 +2,18 @@
 """libshpool as PyTorch's allocator, and flags for extensions whose kernels use pools.
 
     import shpool.torch
-    shpool.torch.enable()               # before CUDA is initialised; all of PyTorch
+    shpool.torch.enable()               # all of PyTorch, from now on
 or
     pool = shpool.torch.mem_pool()      # at any time; what is allocated under it
     with torch.cuda.use_mem_pool(pool):
         ...
 
 SHPOOL_DEVICE_ALLOCATOR selects the allocator of device memory.  doc/PYTORCH.md compares the two
-ways and has an example of an operator.
+ways; doc/PYTORCH-OPERATORS.md has operators whose kernels have pools.
 """
 import ctypes
 import os
+import sys
 import warnings
 
 import shpool
@@ -28,6 +29,7 @@ from . import _torch  # noqa: E402
 
 OLDEST = (2, 1)
 BACKEND = "shpool"  # torch.cuda.get_allocator_backend() with the C++ part
+_functions = []  # the allocator of C functions that enable() has installed
 
 # set on PyTorch's object where it has the method: names differ between versions
 HOOKS = (
@@ -87,38 +89,70 @@ def allocator():
     return made
 
 
+SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+
+
+def _parts(name):
+    return [part.strip() for part in os.environ.get(name, "").split(",") if part.strip()]
+
+
+def _refuse_backend():
+    """PyTorch fails with an internal error if the allocator is another one than that setting's."""
+    for name in SETTINGS:
+        given = [part for part in _parts(name) if part.split(":")[0].strip() == "backend"]
+        if given:
+            raise _c.Error(f"{name} has {given[0]}, and PyTorch then accepts no other allocator: "
+                           "remove that from it", -9)
+
+
 def _name_settings(those):
     """Settings of PyTorch's own allocator that the user gave, and `those` that they are for."""
-    for name in ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF"):
-        given = [part for part in os.environ.get(name, "").split(",")
-                 if part and not part.strip().startswith("pinned_")]
+    if os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"):
+        warnings.warn("PYTORCH_NO_CUDA_MEMORY_CACHING has no effect: libshpool caches memory",
+                      RuntimeWarning, stacklevel=3)
+    for name in SETTINGS:
+        given = [part for part in _parts(name) if not part.startswith("pinned_")]
         if given:
             warnings.warn(f"{name}={','.join(given)} has {those}: libshpool divides PyTorch's "
                           "memory; SHPOOL_DEVICE_ALLOCATOR has its options", RuntimeWarning,
                           stacklevel=3)
 
 
+def _enable_functions():
+    made = allocator()
+    try:
+        torch.cuda.memory.change_current_allocator(made)
+    except RuntimeError as reason:
+        raise _c.Error(f"{reason}: with C functions, call shpool.torch.enable() before the program "
+                       "uses the GPU", -9) from None
+    _functions.append(made)
+
+
 def enable():
-    """Let all of PyTorch allocate from libshpool; an error if CUDA was initialised already.
+    """Let all of PyTorch allocate from libshpool from now on.
+
+    Tensors that exist stay where they are.  No other thread may allocate meanwhile, and no graph or
+    pool may be in use.  A second call has no effect.
 
     Compiles the C++ part once for each PyTorch (about 10 s).  Without a compiler, CUDA's headers or
     PyTorch 2.6, C functions are used, and a warning says what is missing: running out of memory
-    then gives tensors without memory, and statistics are in shpool.torch only."""
+    then gives tensors without memory, statistics are in shpool.torch only, and it is an error if
+    the program has used the GPU."""
     _check_version()
-    if torch.cuda.memory.get_allocator_backend() == BACKEND:
+    if _functions or torch.cuda.memory.get_allocator_backend() == BACKEND:
         return
+    _refuse_backend()
     try:
         part = _torch.library()
     except _c.Error as missing:
+        _enable_functions()
         warnings.warn(f"shpool.torch uses C functions, so that running out of memory is not an "
                       f"exception: {missing}", RuntimeWarning, stacklevel=2)
         _name_settings("no effect")
-        torch.cuda.memory.change_current_allocator(allocator())
         return
     reason = part.shpool_torch_install()
     if reason is not None:
-        raise _c.Error(f"{reason.decode()}: call shpool.torch.enable() before the program uses the "
-                       "GPU", -9)
+        raise _c.Error(reason.decode(), -9)
     _name_settings("an effect on CUDA graphs and torch.cuda.MemPool only")
 
 
@@ -188,7 +222,7 @@ def extension(allocator_name="bitmap", *, check=False, spill=False):
     check           compile in the code for stats=1, check=1 and trace (SHPOOL_CHECK)
     spill           likewise for spill options (SHPOOL_SPILL)
 
-    For CUDAExtension() in a setup.py see doc/PYTORCH.md."""
+    For CUDAExtension() in a setup.py see doc/PYTORCH-OPERATORS.md."""
     _check_version()
     _c.choice("the allocator", allocator_name, shpool.allocators())
     defines = [f"-DSHPOOL_INLINE={allocator_name}"]
@@ -201,3 +235,7 @@ def extension(allocator_name="bitmap", *, check=False, spill=False):
             "extra_cflags": defines,
             "extra_cuda_cflags": defines,
             "extra_ldflags": [path if "/" in path else "-l:" + path] + rpath}
+
+
+if "shpool.auto" in sys.modules:
+    sys.modules["shpool.auto"].ready()

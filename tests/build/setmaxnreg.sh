@@ -37,6 +37,7 @@ tried() { # ARCH: all allocators; for a second architecture two that have calls
 }
 
 # What ptxas says is in NAME.ARCH.log.  The limits are far above what is needed: 7 s, 0.2 GiB.
+source=tests/build/setmaxnreg.cu
 compile() { # ARCH NAME FLAGS...
     base=$work/$2.$1
     arch=$1
@@ -45,7 +46,7 @@ compile() { # ARCH NAME FLAGS...
         ulimit -v 8000000 # nvcc's processes reserve more than they use
         # shellcheck disable=SC2086
         timeout 60 $NVCC -std=c++17 -arch="sm_$arch" -Xptxas -v $include -cubin "$@" \
-            "$src/tests/build/setmaxnreg.cu" -o "$base.cubin"
+            "$src/$source" -o "$base.cubin"
     ) >"$base.log" 2>&1 || echo "status $?" >>"$base.log"
 }
 for arch in 90a 100a; do
@@ -54,6 +55,8 @@ for arch in 90a 100a; do
             compile $arch "$name" -DSHPOOL_INLINE="$name"
         done
         compile $arch table -rdc=true
+        source=examples/stages.cu
+        compile $arch stages -DSHPOOL_INLINE=bitmap
     ) &
 done
 wait
@@ -69,11 +72,25 @@ for arch in 90a 100a; do
     for name in $(tried $arch); do
         check "sm_$arch: $name, inlined, keeps setmaxnreg" keeps "$name.$arch"
     done
+    check "sm_$arch: so does the pipeline of stages" keeps stages.$arch
     check "sm_$arch: through the table it is ignored" grep -q "'setmaxnreg' ignored" \
         "$work/table.$arch.log"
 done
 compile 90a calls -DSHPOOL_INLINE=cluster_bitmap -DSHPOOL_CALLS=1
 check "calls are the reason: without them ptxas is content" grep -q '(C7600)' "$work/calls.90a.log"
+
+# what only sm_100 has
+control() { # the kernel of that name is there, and calls the pool
+    grep -q "Compiling entry function '[^']*control" "$work/launches.100.log" &&
+        ! grep -q '^status' "$work/launches.100.log" || {
+        cat "$work/launches.100.log"
+        return 1
+    }
+}
+source=tests/gpu/persistent.cu
+compile 100 launches -rdc=true
+check "sm_100: cluster launch control" control
+source=tests/build/setmaxnreg.cu
 
 # a pragma of CUDA 13
 # shellcheck disable=SC2086

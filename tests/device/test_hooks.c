@@ -152,6 +152,8 @@ static void check_the_fraction(void)
     ptr[2] = shpool_torch_malloc(210 * MiB, 0, NULL); /* the idle 200 MiB make room */
     assert_non_null(ptr[2]);
     assert_true(fake_holds().bytes <= (uint64_t)(256 * MiB));
+    shpool_torch_memory_fraction(0, 0); /* PyTorch permits it */
+    assert_null(shpool_torch_malloc(100 * MiB, 0, NULL));
     shpool_torch_memory_fraction(1, 0);
     assert_non_null(shpool_torch_malloc(100 * MiB, 0, NULL));
 }

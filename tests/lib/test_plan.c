@@ -282,6 +282,8 @@ UNIT_TEST(test_requests_that_cannot_be_planned)
         { "arena", { 1, 4, 0, 0 }, 1, 64, SHPOOL_ERR_INVALID, "leave both 0" },
         { "arena:total_bytes=4K", { 1, 4, 0, 0 }, 1, 0, SHPOOL_ERR_INVALID, "leave both 0" },
         { "arena", { 9, 4096, 0, 0 }, 1, 0, SHPOOL_ERR_TOO_LARGE, "a larger threads_per_pool" },
+        { "arena:threads_per_pool=32", { 9, 32768, 0, 0 }, 1, 0, SHPOOL_ERR_TOO_LARGE,
+          "at the same time, or another allocator" },
         { "freelist", { 1u << 31, UINT32_MAX, 0, 0 }, 2, 0, SHPOOL_ERR_TOO_LARGE, "over 42949" },
         { "arena:what=1", { 1, 4, 0, 0 }, 1, 0, SHPOOL_ERR_SPEC, "what" },
         { "t_block", { 1, 4, 0, 0 }, 1, 0, SHPOOL_ERR_UNSUPPORTED, "SHPOOL_PACKS_t_block" },

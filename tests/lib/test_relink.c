@@ -182,6 +182,12 @@ UNIT_TEST_WITH(test_letters, set_up, NULL)
         assert_int_equal(relink(&row, "r_plain"), SHPOOL_OK);
         assert_memory_equal(fake.given, known[i].given, strlen(known[i].given));
     }
+#if HAVE_LTO_IR
+    row = row_of(KIND_LTO); /* compiled here, for this device alone */
+    put_flags(&row, 90, 0x200000);
+    assert_int_equal(relink(&row, "r_lto:binding=linked"), SHPOOL_OK);
+    assert_memory_equal(fake.given, "-arch=sm_90a -lto -", 18);
+#endif
 }
 
 /* Registers are limited where no kernel is compiled; LTO-IR is taken only if there is nothing

@@ -166,6 +166,16 @@ UNIT_TEST(test_a_report_as_text_has_places_and_reasons)
     assert_int_equal(shpool_report_text(&pool, &report, text, 10), SHPOOL_OK);
     assert_string_equal(text, "s_both: 5");
 
+    report = made_report();
+    report.status = SHPOOL_ERR_ALIGNMENT; /* as shpool_report() leaves it */
+    report.refusals = 64;
+    report.refused = (shpool_refused){ .bytes = 64, .alignment = 128,
+                                       .reason = SHPOOL_REFUSED_ALIGNMENT };
+    assert_int_equal(shpool_report_text(&pool, &report, text, sizeof(text)), SHPOOL_OK);
+    assert_non_null(strstr(text, "\n  64 requests could never succeed; "));
+    assert_non_null(strstr(text, "open it with alignment=128"));
+    assert_null(strstr(text, "empty heap"));
+
     assert_int_equal(shpool_report_text(NULL, &report, text, 10), SHPOOL_ERR_INVALID);
     assert_int_equal(shpool_report_text(&pool, NULL, text, 10), SHPOOL_ERR_INVALID);
     assert_int_equal(shpool_report_text(&pool, &report, NULL, 10), SHPOOL_ERR_INVALID);

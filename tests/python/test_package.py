@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Plans, errors, the executor and linking, from Python; no GPU needed."""
 import ctypes
+import importlib.util
 import os
 import re
 import subprocess
@@ -434,7 +435,8 @@ class Streams(unittest.TestCase):
                 self.assertTrue(self.printed(call).startswith(want), self.printed(call))
 
     def test_a_shortage_is_cupy_s_error(self):
-        for number, name in ((-3, "OutOfMemoryError"), (-19, "OutOfMemoryError"), (-12, "Error")):
+        for number, name in ((-3, "OutOfMemoryError"), (-19, "OutOfMemoryError"),
+                             (-6, "OutOfMemoryError"), (-12, "Error")):
             code = (f"status = {number}\ncurrent = Stream(5)\n"
                     "try: malloc(100)\nexcept Exception as error: print(type(error).__name__)")
             self.assertIn("malloc 100 5 " + name, self.printed(code))
@@ -446,6 +448,31 @@ class Streams(unittest.TestCase):
     def test_at_exit_nothing_is_freed(self):
         code = "current = Stream(5)\nmalloc(100).owner.__del__(lambda: True)\nprint('end')"
         self.assertTrue(self.printed(code).startswith("malloc 100 5 free 5 end"))
+
+
+BACKEND = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "python",
+                       "backend.py")
+
+
+@unittest.skipUnless(os.path.exists(BACKEND), "without the sources")
+class Wheel(unittest.TestCase):
+    """pip calls the backend in the folder python."""
+
+    def test_a_build_is_found_from_the_source_folder(self):
+        spec = importlib.util.spec_from_file_location("backend", BACKEND)
+        backend = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(backend)
+        packed = []
+        backend._run = lambda command, folder: None
+        backend._pack = lambda stage, to, version: packed.append(stage)
+        with tempfile.TemporaryDirectory(prefix="shpool-wheel.") as folder:
+            with self.assertRaisesRegex(SystemExit, "is not a build of libshpool"):
+                backend.build_wheel("", {"build": folder})
+            with open(os.path.join(folder, "config.status"), "wb"):
+                os.makedirs(os.path.join(folder, "python", "stage"))
+            for name in (folder, os.path.relpath(folder, backend.TOP)):
+                backend.build_wheel("", {"build": name})
+                self.assertTrue(os.path.samefile(packed.pop(), folder + "/python/stage"), name)
 
 
 class Statistics(unittest.TestCase):

@@ -12,12 +12,17 @@ ENABLE = """
 import warnings
 with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
+    {first}
     import torch
     {enable}
 print(torch.cuda.get_allocator_backend(), *(one.message for one in said
                                             if "shpool" in str(one.message)))
 """
-SITECUSTOMIZE = 'import os; os.environ.get("SHPOOL_TORCH") == "1" and __import__("shpool.auto")\n'
+TWICE = "import shpool.torch; shpool.torch.enable(); shpool.torch.enable()"
+SITECUSTOMIZE = ('import os; os.environ.get("SHPOOL_TORCH", "0") != "0" and '
+                 '__import__("shpool.auto")\n')
+# a compiler whose linker finds a full disk
+FULL = "sh -c 'echo ld: final link failed; echo collect2: error: ld returned 1; exit 1'"
 
 
 def has_torch():
@@ -28,9 +33,10 @@ def has_torch():
     return torch.version.cuda is not None
 
 
-def enabled(enable="import shpool.torch; shpool.torch.enable()", **environment):
+def enabled(enable="import shpool.torch; shpool.torch.enable()", first="", **environment):
     """The allocator that PyTorch has then, and the warnings."""
-    done = subprocess.run([sys.executable, "-c", ENABLE.format(enable=enable)],
+    done = subprocess.run([sys.executable, "-c", ENABLE.format(first=first,
+                                                                  enable=enable)],
                           env=dict(os.environ, **environment), stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, check=False)
     text = done.stdout.decode()
@@ -55,6 +61,14 @@ class Auto(unittest.TestCase):
                                   env=dict(os.environ, SHPOOL_TORCH="1", PYTHONPATH=folder + ":" +
                                            os.environ.get("PYTHONPATH", "")), check=True)
             self.assertEqual(done.stdout, b"enabled\n")
+
+    def test_other_values_are_named(self):
+        for value, text in (("true", "SHPOOL_TORCH=true has no effect"), ("0", ""), ("", "")):
+            done = subprocess.run([sys.executable, "-c", "import shpool.auto"],
+                                  env=dict(os.environ, SHPOOL_TORCH=value), check=True,
+                                  stderr=subprocess.PIPE)
+            self.assertIn(text, done.stderr.decode())
+            self.assertEqual(bool(text), bool(done.stderr), value)
 
 
 @unittest.skipUnless(has_torch(), "no PyTorch with CUDA")
@@ -82,12 +96,37 @@ class Enable(unittest.TestCase):
         with open(os.path.join(self.folder, "sitecustomize.py"), "w", encoding="utf-8") as file:
             file.write(SITECUSTOMIZE)
         path = self.folder + os.pathsep + os.environ.get("PYTHONPATH", "")
-        for value, backend in (("1", "shpool"), ("0", "native")):
-            self.assertEqual(enabled("", SHPOOL_CACHE_DIR=self.folder, PYTHONPATH=path,
-                                     SHPOOL_TORCH=value), (backend, ""))
+        for value, backend, enable, first in (
+                ("1", "shpool", "", ""), ("0", "native", "", ""),
+                ("1", "shpool", TWICE, ""),                   # the program enables it, too,
+                ("1", "shpool", TWICE, "import shpool.torch")):  # which imports torch
+            self.assertEqual(enabled(enable, first, SHPOOL_CACHE_DIR=self.folder,
+                                     PYTHONPATH=path, SHPOOL_TORCH=value), (backend, ""))
         os.remove(os.path.join(self.folder, "sitecustomize.py"))
         shutil.rmtree(os.path.join(self.folder, "__pycache__"), ignore_errors=True)
         self.assertEqual(self.cached(), before)
+
+    def test_settings_of_pytorch_that_do_not_go_together(self):
+        enable = ("import shpool.torch\n    try: shpool.torch.enable()\n"
+                  "    except shpool.Error as error: warnings.warn('shpool: ' + str(error))")
+        for setting in ("backend:cudaMallocAsync", "expandable_segments:True, backend:native"):
+            backend, said = enabled(enable, SHPOOL_CACHE_DIR=self.folder, CXX="false",
+                                    PYTORCH_CUDA_ALLOC_CONF=setting)
+            self.assertNotIn(backend, ("shpool", "pluggable"))
+            self.assertIn("has backend:", said)
+        self.assertIn("PYTORCH_NO_CUDA_MEMORY_CACHING has no effect",
+                      enabled(SHPOOL_CACHE_DIR=self.folder, CXX="false",
+                              PYTORCH_NO_CUDA_MEMORY_CACHING="1")[1])
+
+    def test_processes_that_begin_together_compile_it_once(self):
+        runs = os.path.join(self.folder, "runs")
+        cxx = f"sh -c 'echo run >>{runs}; exec c++ \"$@\"' sh"
+        some = [subprocess.Popen([sys.executable, "-c", "import shpool._torch as t; t.library()"],
+                                 env=dict(os.environ, SHPOOL_CACHE_DIR=self.folder, CXX=cxx))
+                for _ in range(3)]
+        self.assertEqual([one.wait() for one in some], [0, 0, 0])
+        with open(runs, encoding="ascii") as file:
+            self.assertEqual(file.read(), "run\n")
 
     def test_it_uses_the_cxx_run_time_of_the_process(self):
         self.assertEqual(enabled(SHPOOL_CACHE_DIR=self.folder, CXX="c++ -static-libstdc++"),
@@ -101,10 +140,12 @@ class Enable(unittest.TestCase):
             ("can be written by others", {}),
             ("no C++ compiler was found", {"PATH": "/nowhere", "CXX": ""}),
             ("false failed", {"CXX": "false"}),
+            ("sh failed: ld: final link failed", {"CXX": FULL}),
+            ("CXX='c++ is not a command", {"CXX": "'c++"}),
             ("cannot be used", {"SHPOOL_CACHE_DIR": "/dev/null/cache"}),
         )
         for text, environment in table:
-            backend, said = enabled(**{"SHPOOL_CACHE_DIR": self.folder, **environment})
+            backend, said = enabled(TWICE, **{"SHPOOL_CACHE_DIR": self.folder, **environment})
             self.assertEqual(backend, "pluggable", text)
             self.assertIn(text, said)
             self.assertIn("running out of memory is not an exception", said)

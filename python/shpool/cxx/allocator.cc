@@ -125,7 +125,8 @@ public:
         Allocation one;
 
         if ((ptr.get() == nullptr) || (ptr.get_deleter() != &release)) {
-            return; /* of another library */
+            native_->recordStream(ptr, stream); /* from before, or of another library */
+            return;
         }
         if (!ledger_.find(ptr.get(), &one)) {
             /* PyTorch's own deleter identifies its memory; without a context nothing is freed */
@@ -446,19 +447,21 @@ void release(void *ptr)
 } // namespace
 } // namespace shpool_torch
 
-/* NULL: PyTorch's memory comes from libshpool now; else why not.  Before CUDA is initialised. */
+/* NULL: PyTorch's memory comes from libshpool now; else why not.  No other thread may use PyTorch's
+ * allocator meanwhile. */
 extern "C" __attribute__((visibility("default"))) const char *shpool_torch_install(void)
 {
     using namespace shpool_torch;
     static std::string reason;
 
     try {
-        auto *made = new Allocator(caching::get());
+        caching::CUDAAllocator *native = caching::get();
 
-        installed = made; /* first: what is allocated from now on is released through it */
-        torch::cuda::CUDAPluggableAllocator::changeCurrentAllocator(
-            std::shared_ptr<caching::CUDAAllocator>(made, [](auto *) {}));
-        c10::SetAllocator(c10::kCUDA, made, 1); /* for torch.accelerator */
+        TORCH_CHECK(native->name() == "native", "PyTorch has the allocator \"", native->name(),
+                    "\" already");
+        installed = new Allocator(native); /* first: new memory is released through it */
+        Native::install(std::shared_ptr<Native>(installed, [](auto *) {}));
+        native->emptyCache();
     } catch (const c10::Error &error) {
         reason = error.what_without_backtrace();
         return reason.c_str();

@@ -62,7 +62,17 @@ public:
     }
 
     void init(int devices) override { native_->init(devices); }
-    bool initialized() override { return native_->initialized(); }
+    bool initialized() override { return is_installed_ && native_->initialized(); }
+
+    /* PyTorch exchanges only an allocator that says it is not initialised, which is true of ours
+     * until then.  What PyTorch's own has given remains its own, and is freed there. */
+    static void install(const std::shared_ptr<Native> &made)
+    {
+        caching::allocator.store(made.get());
+        torch::cuda::CUDAPluggableAllocator::changeCurrentAllocator(made);
+        c10::SetAllocator(c10::kCUDA, made.get(), 1); /* for torch.accelerator */
+        made->is_installed_ = true;
+    }
 
     /* Without caching, PyTorch's own calls cudaMalloc and cudaFree.  Its shortage is no
      * OutOfMemoryError, so idle memory is returned before. */
@@ -290,6 +300,7 @@ private:
     std::vector<Pool>   pools_;
     std::atomic<size_t> pools_open_{0};
     std::atomic<bool>   caching_{true};
+    std::atomic<bool>   is_installed_{false};
 };
 
 } // namespace shpool_torch

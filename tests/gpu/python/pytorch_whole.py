@@ -7,6 +7,7 @@ installed.  Exit: 0; 1: a check failed; 77: no PyTorch, no GPU, or no C++ part.
 import contextlib
 import gc
 import re
+import subprocess
 import sys
 import threading
 import unittest
@@ -372,6 +373,30 @@ class Whole(unittest.TestCase):
         with self.assertRaisesRegex(shpool.Error, "one of the two"):
             shpool.torch.mem_pool()
 
+    def test_enable_after_the_program_has_used_the_gpu(self):
+        subprocess.run([sys.executable, "-c", LATE], check=True, timeout=60)
+
+
+LATE = """if True:
+    import torch
+    torch.cuda.set_device(0)
+    early = torch.arange(1 << 20, device="cuda")
+    idle = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
+    del idle
+    import shpool.torch
+    shpool.torch.enable()
+    assert torch.cuda.get_allocator_backend() == "shpool"
+    assert torch.cuda.memory_reserved() < 64 << 20, "idle memory was kept"
+    before = torch.cuda.memory_allocated()
+    assert before == early.nbytes
+    late = torch.arange(1 << 20, device="cuda")
+    assert torch.equal(early, late) and shpool.torch.stats().live_count >= 1
+    early.record_stream(torch.cuda.Stream())
+    del early, late
+    assert torch.cuda.memory_allocated() == 0
+    torch.cuda.empty_cache()
+    assert torch.cuda.memory_reserved() == 0
+"""
 
 if __name__ == "__main__":
     with warnings.catch_warnings(record=True) as said:

@@ -88,14 +88,15 @@ static inline void shpool_refused_explain(const shpool_pool *pool, shpool_report
     }
 }
 
-/* Make the cause of report->status this thread's shpool_last_error(). */
+/* Make the cause of report->status this thread's shpool_last_error().  It may be from an earlier
+ * call, which set it for refused requests. */
 static inline void shpool_report_explain(const shpool_pool *pool, shpool_report_data *report)
 {
     const shpool_status status = (shpool_status)report->status;
     const unsigned      empty  = report->empty;
     const char         *s      = (empty == 1u) ? "" : "s";
 
-    if (status == SHPOOL_OK) {
+    if ((status == SHPOOL_OK) || (empty == 0)) {
         if (report->refused.reason != SHPOOL_REFUSED_NONE) {
             shpool_refused_explain(pool, report);
         }
