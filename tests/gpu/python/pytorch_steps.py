@@ -2,12 +2,12 @@
 """Step times and peak memory of the programs of pytorch_programs.py with PyTorch's own allocator
 and with libshpool.
 
-    taskset -c 4-7 python3 tests/gpu/python/pytorch_steps.py [--modes native,expandable,bins,driver]
-                                       [--programs fixed,...] [--part 1] [--calls]
+    python3 tests/gpu/python/pytorch_steps.py [--modes native,expandable,bins,driver]
+                                       [--programs fixed,...] [--part 1] [--core 4] [--calls]
 
 The host limits most of these steps, and its speed changes by a factor of 1.5 within a minute.  So
 each allocator has a process for all of the time, and the processes take turns of a few steps: while
-one works, the others sleep, so that all meet the same fast and slow times, and on the same cores.
+one works, the others sleep, so that all meet the same fast and slow times, and the same core.
 Prints for each program and allocator
   held, allocated   the most bytes held from the driver, and the most allocated from them
   step              the median of the second half of the run, and the times below and above which
@@ -20,9 +20,10 @@ Prints for each program and allocator
 and how they compare with those of the first allocator: the median of the quotients of the same
 step's times, and the bounds in which that median is, with 95 %.
   --part   the part of all steps to run
+  --core   the CPU's core on which all steps run
   --calls  compile torch_calls.cc and print the host's time in mallocs and frees: of the first
-           hundred steps together, and the median of a malloc and of a free in the second half with
-           the time above which a tenth of them are
+           hundred steps together, of a step in the second half, and the median of a malloc and of a
+           free there with the time above which a tenth of them are
 Exit: 0; 1: `bins` held more than PyTorch's own; 77: no PyTorch or no GPU.
 """
 import argparse
@@ -42,9 +43,9 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 GPU_STEPS = 6
 BUSY_CYCLES = 3_000_000  # for each ms of a step: longer than the host needs for it
-# steps, and steps in a turn
-PLAN = {"fixed": (200, 10), "varied": (208, 13), "images": (126, 9), "caches": (400, 20),
-        "experts": (208, 13), "detection": (102, 17), "tuning": (116, 29)}
+TURN = 2
+STEPS = {"fixed": 120, "varied": 130, "images": 126, "caches": 300, "experts": 104, "tuning": 58,
+         "detection": 40}
 
 
 class Counters:
@@ -114,12 +115,15 @@ def take_gpu_turn(torch, step, last, step_ms):
     return times
 
 
-def worker(mode, calls):
+def worker(mode, calls, core):
     """Obeys lines of standard input: a program's name; the first step and the number of them;
     "half"; "end"; "gpu" with the number of steps and the time of one."""
     import torch
 
     counters = Counters(torch, mode, calls)
+    if core >= 0:
+        os.sched_setaffinity(0, {core})  # of this thread, and of threads that begin later
+    torch.set_num_threads(1)
     load_libraries(torch)
     step = None
     print("ready", flush=True)
@@ -147,9 +151,10 @@ def worker(mode, calls):
         print(json.dumps(done), flush=True)
 
 
-def start(mode, calls):
+def start(mode, calls, core):
     return subprocess.Popen(
-        [sys.executable, os.path.abspath(__file__), "--worker", mode, "--library", calls],
+        [sys.executable, os.path.abspath(__file__), "--worker", mode, "--library", calls,
+         "--core", str(core)],
         env=pytorch_programs.environment(mode), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         text=True)
 
@@ -179,8 +184,9 @@ class Report:
     def __init__(self, rows, gpu, end):
         self.held, self.live, self.calls = end
         self.clock = [row[0] for row in rows]
-        self.spent = sum(row[1] for row in rows[:100])
         self.half = len(rows) // 2
+        self.spent = sum(row[1] for row in rows[:100])
+        self.spent_later = sum(row[1] for row in rows[self.half:]) / (len(rows) - self.half)
         self.missed = sum(row[2] for row in rows[self.half:]) / (len(rows) - self.half)
         self.latest = max((i for i, row in enumerate(rows) if row[3] > 0), default=0)
         self.gpu = gpu
@@ -198,8 +204,8 @@ class Report:
         if self.latest:
             text += ", new %.1f, latest %d" % (self.missed, self.latest)
         if self.calls:
-            text += ", calls %.1f ms, malloc %d and %d ns, free %d and %d ns" % (
-                self.spent, *self.calls)
+            text += ", calls %.1f and %.3f ms, malloc %d and %d ns, free %d and %d ns" % (
+                self.spent, self.spent_later, *self.calls)
         return text
 
     def compared(self, other):
@@ -212,24 +218,25 @@ class Report:
               for part in (0.1, 0.9)), self.first() / other.first(),
             statistics.median(self.gpu) / statistics.median(other.gpu))
         if self.calls:
-            text += ", calls %+.1f %% of the first" % (
-                100 * (self.spent - other.spent) / other.first())
+            text += ", calls %+.2f %% of the first, %+.2f %% of a step" % (
+                100 * (self.spent - other.spent) / other.first(),
+                100 * (self.spent_later - other.spent_later) /
+                statistics.median(other.clock[self.half:]))
         return text
 
 
 def run(workers, program, part):
     """The held bytes of each."""
-    steps, turn = PLAN[program]
-    steps = int(max(2 * turn, steps * part) + turn - 1) // turn * turn
+    steps = int(max(2, STEPS[program] * part / TURN)) * TURN
     rows = {mode: [] for mode in workers}
     modes = list(workers)
     for process in workers.values():
         ask(process, program)
-    for first in range(0, steps, turn):
+    for first in range(0, steps, TURN):
         for mode in modes:
-            if steps // 2 <= first < steps // 2 + turn:
+            if steps // 2 <= first < steps // 2 + TURN:
                 ask(workers[mode], "half")
-            rows[mode] += ask(workers[mode], "%d %d" % (first, turn))
+            rows[mode] += ask(workers[mode], "%d %d" % (first, TURN))
         modes = modes[1:] + modes[:1]
     first = next(iter(workers))
     ends = {mode: ask(process, "end") for mode, process in workers.items()}
@@ -255,19 +262,20 @@ def compiled(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--modes", default=",".join(pytorch_programs.MODES))
-    parser.add_argument("--programs", default=",".join(PLAN))
+    parser.add_argument("--programs", default=",".join(STEPS))
     parser.add_argument("--part", type=float, default=1)
+    parser.add_argument("--core", type=int, default=-1)
     parser.add_argument("--calls", action="store_true")
     parser.add_argument("--worker", default="")
     parser.add_argument("--library", default="")
     args = parser.parse_args()
     if args.worker:
-        worker(args.worker, args.library)
+        worker(args.worker, args.library, args.core)
         return
     pytorch_programs.need_gpu()
     with tempfile.TemporaryDirectory(prefix="shpool-calls.") as folder:
         calls = compiled(folder) if args.calls else ""
-        workers = {mode: start(mode, calls) for mode in args.modes.split(",")}
+        workers = {mode: start(mode, calls, args.core) for mode in args.modes.split(",")}
         for process in workers.values():
             answer(process)
         held = [run(workers, program, args.part) for program in args.programs.split(",")]
