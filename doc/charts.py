@@ -77,8 +77,9 @@ def loadstore():
 
 def pytorch():
     rows = json.loads((HERE / "results/h200.json").read_text())["tables"]["pytorch"]["rows"]
-    names = {"fixed": "transformer,\none length", "varied": "transformer,\nlengths that change",
-             "images": "convolutions,\nsizes that change", "caches": "key-value caches\nthat grow"}
+    names = {"fixed": "transformer,\none length", "varied": "transformer,\nlengths change",
+             "images": "convolutions,\nsizes change", "caches": "key-value\ncaches grow",
+             "experts": "experts,\ntokens change"}
     page = draw.Page(340)
     page.text(20, 12, "GPU memory that PyTorch programs reserve, for each byte in use at the peak "
               "(H200)", fontsize=11, color=BLACK)
@@ -91,7 +92,7 @@ def pytorch():
         for x, value in enumerate(values):
             axes.text(x + 0.27 * (k - 1), value + 0.06, f"{value:.2f}", ha="center", fontsize=8)
     axes.axhline(1, color=TEXT, linewidth=0.8, linestyle=draw.DASHED)
-    axes.set(xlim=(-0.55, 3.55), ylim=(0, 4.7), ylabel="reserved / in use")
+    axes.set(xlim=(-0.55, len(names) - 0.45), ylim=(0, 4.7), ylabel="reserved / in use")
     axes.set_xticks(range(len(names)), names.values())
     axes.tick_params("x", length=0)
     page.legend(axes.get_legend_handles_labels()[0], 200, 312, 3)

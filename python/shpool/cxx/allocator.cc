@@ -340,6 +340,9 @@ private:
         if (shpool_device_free(allocators_[one.device], ptr, one.stream) != SHPOOL_OK) {
             TORCH_WARN("memory was not freed: ", shpool_last_error());
         }
+        if (C10_UNLIKELY(!isEnabled())) {
+            trim_device(one.device); /* no memory stays idle without caching */
+        }
         return true;
     }
 

@@ -2,16 +2,18 @@
 """The largest batch and the longest sequence that train before PyTorch runs out of memory.
 
     python3 tests/gpu/python/pytorch_fit.py [--gib 24] [--steps 8] [--modes native,expandable,bins]
+                                     [--programs batch,...] [--begin NUMBER,...]
 
 Three programs, each with a number that a user raises until memory runs out, and each allocator at
 the same limit (torch.cuda.set_per_process_memory_fraction):
   batch     a transformer, sequences of 13 lengths: the largest batch
   sequence  the same, batch 32: the longest sequence; the others are 1/4 to 1 of it
   experts   layers of experts: the largest number of tokens
-A number fits if `steps` steps run; the search is to 2 % of the number.  Each allocator has one
-process, which goes on after each torch.OutOfMemoryError.  Prints a line for each program and
-allocator, with the most bytes that were allocated at the largest number that fits, in per cent of
-the limit: a perfect allocator would come to 100.  Exit: 0; 77: no PyTorch or no GPU.
+A number fits if `steps` steps run; the search is to 2 % of the number, and begins at a number of
+--begin for each program, else at one that fits.  Each allocator has one process, which goes on
+after each torch.OutOfMemoryError.  Prints a line for each program and allocator, with the most
+bytes that were allocated at the largest number that fits, in per cent of the limit: a perfect
+allocator would come to 100.  Exit: 0; 77: no PyTorch or no GPU.
 """
 import argparse
 import gc
@@ -57,18 +59,21 @@ def fits(torch, program, number, steps):
         torch.cuda.empty_cache()
 
 
-def search(torch, program, low, steps):
-    """The largest number that fits, its most allocated bytes, and why no larger one does."""
-    most, why = fits(torch, program, low, steps)
-    high = None if most else low
-    low = low if most else 0
+def search(torch, program, number, steps):
+    """The largest number that fits, its most allocated bytes, and why no larger one does: from
+    `number` in strides that double, then by halves."""
+    low, most, high, why, stride = 0, 0, None, "", max(1, number // 50)
     while high is None or high - low > max(1, low // 50):
-        number = low * 3 // 2 if high is None else (low + high) // 2
         live, text = fits(torch, program, number, steps)
         if live:
             low, most = number, live
         else:
             high, why = number, text
+        if high is not None and low > 0:
+            number = (low + high) // 2
+        else:
+            number = max(1, number + (stride if high is None else -stride))
+            stride *= 2
     return low, most, why
 
 
@@ -79,12 +84,13 @@ def run_one(args):
     limit = args.gib * 2**30
     total = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction(min(limit / total, 1.0))
+    numbers = iter(args.begin.split(",") if args.begin else ())
     for name in args.programs.split(","):
         begin = time.perf_counter()
         low, program = PROGRAMS[name]
-        number, most, why = search(torch, program, int(low * args.gib), args.steps)
-        print("%-8s %-10s %6d, %.1f %% of the limit allocated, %.0f s; the next one: %s" % (
-            name, args.mode, number, 100 * most / limit, time.perf_counter() - begin,
+        number, most, why = search(torch, program, int(next(numbers, low * args.gib)), args.steps)
+        print("%-8s %-10s %6d, %.1f %% of %g GiB allocated, %.0f s; the next one: %s" % (
+            name, args.mode, number, 100 * most / limit, args.gib, time.perf_counter() - begin,
             why.partition("Of the ")[2]), flush=True)
 
 
@@ -94,6 +100,7 @@ def main():
     parser.add_argument("--steps", type=int, default=8)
     parser.add_argument("--modes", default="native,expandable,bins")
     parser.add_argument("--programs", default=",".join(PROGRAMS))
+    parser.add_argument("--begin", default="")
     parser.add_argument("--mode", default="")
     args = parser.parse_args()
     if args.mode:

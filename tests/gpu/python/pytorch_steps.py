@@ -3,19 +3,27 @@
 and with libshpool.
 
     python3 tests/gpu/python/pytorch_steps.py [--modes native,expandable,bins,driver]
-                                       [--programs fixed,...] [--part 1] [--calls]
+                                       [--programs fixed,...] [--part 1] [--core 4] [--calls]
 
 The host limits most of these steps, and its speed changes by a factor of 1.5 within a minute.  So
 each allocator has a process for all of the time, and the processes take turns of a few steps: while
-one works, the others sleep, so that all meet the same fast and slow times.  Prints for each program
-and allocator the most bytes that it held from the driver, the most that were allocated from it, the
-median and the mean time of a step in the first half of the run, the median in the second half, and
-the times below and above which a tenth of the second half's steps are.  For libshpool it also
-prints how many requests of a step no free block served, and the latest step in which memory came
-from the driver.
+one works, the others sleep, so that all meet the same fast and slow times, and the same core.
+Prints for each program and allocator
+  held, allocated   the most bytes held from the driver, and the most allocated from them
+  step              the median of the second half of the run, and the times below and above which
+                    a tenth of its steps are
+  first             the first hundred steps together
+  GPU               the median of steps that wait until the host has queued them; not of programs
+                    whose host waits for the GPU within a step
+  new               requests of a step in the second half that no free block served, and the latest
+                    step in which memory came from the driver: of libshpool
+and how they compare with those of the first allocator: the median of the quotients of the same
+step's times, and the bounds in which that median is, with 95 %.
   --part   the part of all steps to run
-  --calls  compile torch_calls.cc and print the host's time of a malloc and of a free in the second
-           half: the median, and the time above which a tenth of them are
+  --core   the CPU's core on which all steps run
+  --calls  compile torch_calls.cc and print the host's time in mallocs and frees: of the first
+           hundred steps together, of a step in the second half, and the median of a malloc and of a
+           free there with the time above which a tenth of them are
 Exit: 0; 1: `bins` held more than PyTorch's own; 77: no PyTorch or no GPU.
 """
 import argparse
@@ -23,6 +31,7 @@ import ctypes
 import gc
 import json
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -32,9 +41,11 @@ import pytorch_programs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# steps, and steps in a turn
-PLAN = {"fixed": (200, 10), "varied": (208, 13), "images": (126, 9), "caches": (400, 20),
-        "experts": (208, 13), "detection": (102, 17), "tuning": (116, 29)}
+GPU_STEPS = 6
+BUSY_CYCLES = 3_000_000  # for each ms of a step: longer than the host needs for it
+TURN = 2
+STEPS = {"fixed": 120, "varied": 130, "images": 126, "caches": 300, "experts": 104, "tuning": 58,
+         "detection": 40}
 
 
 class Counters:
@@ -43,16 +54,21 @@ class Counters:
     def __init__(self, torch, mode, calls):
         pytorch_programs.enable(torch, mode)
         self.calls = ctypes.CDLL(calls) if calls else None
+        if calls:
+            self.calls.calls_total_ms.restype = ctypes.c_double
+            self.calls.calls_begin()
         self.read = None
         if torch.cuda.get_allocator_backend() != "native":
             import shpool.torch
             self.read = shpool.torch.stats
 
     def now(self):
+        """Milliseconds in mallocs and frees, misses, calls of the driver."""
+        spent = self.calls.calls_total_ms() if self.calls else 0.0
         if self.read is None:
-            return 0, 0
+            return spent, 0, 0
         stats = self.read(0)
-        return stats.misses, stats.driver_mallocs + stats.driver_frees
+        return spent, stats.misses, stats.driver_mallocs + stats.driver_frees
 
     def times(self):
         """ns of malloc and free: medians, and the times above which a tenth of them are."""
@@ -60,6 +76,14 @@ class Counters:
             return []
         return [self.calls.calls_ns(kind, ctypes.c_double(part))
                 for kind in (0, 1) for part in (0.5, 0.9)]
+
+
+def load_libraries(torch):
+    """Of cuBLAS and cuDNN, so that the first program's steps do not contain that."""
+    weights = torch.ones(8, 8, 3, 3, device="cuda", requires_grad=True)
+    x = torch.nn.functional.conv2d(torch.ones(1, 8, 8, 8, device="cuda"), weights)
+    (x[0, 0] @ x[0, 0]).sum().backward()
+    torch.cuda.synchronize()
 
 
 def take_turn(torch, counters, step, first, count):
@@ -76,12 +100,31 @@ def take_turn(torch, counters, step, first, count):
     return rows
 
 
-def worker(mode, calls):
+def take_gpu_turn(torch, step, last, step_ms):
+    """The GPU's own time of the last steps again, ms: it is busy until the host has queued them."""
+    times = []
+    for i in range(last - GPU_STEPS, last):
+        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+        torch.cuda.synchronize()
+        torch.cuda._sleep(int(BUSY_CYCLES * step_ms))
+        begin.record()
+        step(i)
+        end.record()
+        torch.cuda.synchronize()
+        times.append(begin.elapsed_time(end))
+    return times
+
+
+def worker(mode, calls, core):
     """Obeys lines of standard input: a program's name; the first step and the number of them;
-    "half"; "end"."""
+    "half"; "end"; "gpu" with the number of steps and the time of one."""
     import torch
 
     counters = Counters(torch, mode, calls)
+    if core >= 0:
+        os.sched_setaffinity(0, {core})  # of this thread, and of threads that begin later
+    torch.set_num_threads(1)
+    load_libraries(torch)
     step = None
     print("ready", flush=True)
     for line in sys.stdin:
@@ -89,6 +132,8 @@ def worker(mode, calls):
         done = []
         if len(words) == 2:
             done = take_turn(torch, counters, step, int(words[0]), int(words[1]))
+        elif len(words) == 3:
+            done = take_gpu_turn(torch, step, int(words[1]), float(words[2]))
         elif words == ["half"]:
             if counters.calls:
                 counters.calls.calls_begin()
@@ -106,9 +151,10 @@ def worker(mode, calls):
         print(json.dumps(done), flush=True)
 
 
-def start(mode, calls):
+def start(mode, calls, core):
     return subprocess.Popen(
-        [sys.executable, os.path.abspath(__file__), "--worker", mode, "--library", calls],
+        [sys.executable, os.path.abspath(__file__), "--worker", mode, "--library", calls,
+         "--core", str(core)],
         env=pytorch_programs.environment(mode), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
         text=True)
 
@@ -132,39 +178,78 @@ def quantile(values, part):
     return sorted(values)[int(len(values) * part)]
 
 
-def report(program, mode, rows, end):
-    half = len(rows) // 2
-    held, live, calls = end
-    late = [i for i, row in enumerate(rows) if row[2] > 0]
-    first, second = ([row[0] for row in rows[:half]], [row[0] for row in rows[half:]])
-    print("%-10s %-9s held %8.1f MiB, allocated %8.1f MiB, held/allocated %.3f, step %.2f ms, mean "
-          "%.2f, then %.2f, tenths below %.2f and above %.2f, misses a step %.1f%s%s" % (
-              mode, program, held / 2**20, live / 2**20, held / max(live, 1),
-              quantile(first, 0.5), sum(first) / half,
-              quantile(second, 0.5), quantile(second, 0.1), quantile(second, 0.9),
-              sum(row[1] for row in rows[half:]) / half,
-              ", latest step with new memory %d" % late[-1] if late else "",
-              "; malloc %d and %d ns, free %d and %d" % tuple(calls) if calls else ""), flush=True)
+class Report:
+    """Of one allocator and program."""
+
+    def __init__(self, rows, gpu, end):
+        self.held, self.live, self.calls = end
+        self.clock = [row[0] for row in rows]
+        self.half = len(rows) // 2
+        self.spent = sum(row[1] for row in rows[:100])
+        self.spent_later = sum(row[1] for row in rows[self.half:]) / (len(rows) - self.half)
+        self.missed = sum(row[2] for row in rows[self.half:]) / (len(rows) - self.half)
+        self.latest = max((i for i, row in enumerate(rows) if row[3] > 0), default=0)
+        self.gpu = gpu
+
+    def first(self):
+        return sum(self.clock[:100])
+
+    def text(self):
+        late = self.clock[self.half:]
+        text = ("held %.1f MiB, allocated %.1f MiB, held/allocated %.3f, step %.2f ms, tenths "
+                "%.2f and %.2f, first %.0f ms, GPU %.2f ms" % (
+                    self.held / 2**20, self.live / 2**20, self.held / max(self.live, 1),
+                    statistics.median(late), quantile(late, 0.1), quantile(late, 0.9),
+                    self.first(), statistics.median(self.gpu)))
+        if self.latest:
+            text += ", new %.1f, latest %d" % (self.missed, self.latest)
+        if self.calls:
+            text += ", calls %.1f and %.3f ms, malloc %d and %d ns, free %d and %d ns" % (
+                self.spent, self.spent_later, *self.calls)
+        return text
+
+    def compared(self, other):
+        ratios = sorted(a / b for a, b in zip(self.clock[self.half:], other.clock[self.half:]))
+        middle, width = len(ratios) / 2, len(ratios) ** 0.5
+        text = "step %.3f (%.3f to %.3f), tenths %.3f and %.3f, first %.3f, GPU %.3f" % (
+            statistics.median(ratios), ratios[max(0, int(middle - width))],
+            ratios[min(len(ratios) - 1, int(middle + width))],
+            *(quantile(self.clock[self.half:], part) / quantile(other.clock[self.half:], part)
+              for part in (0.1, 0.9)), self.first() / other.first(),
+            statistics.median(self.gpu) / statistics.median(other.gpu))
+        if self.calls:
+            text += ", calls %+.2f %% of the first, %+.2f %% of a step" % (
+                100 * (self.spent - other.spent) / other.first(),
+                100 * (self.spent_later - other.spent_later) /
+                statistics.median(other.clock[self.half:]))
+        return text
 
 
 def run(workers, program, part):
     """The held bytes of each."""
-    steps, turn = PLAN[program]
-    steps = int(max(2 * turn, steps * part) + turn - 1) // turn * turn
+    steps = int(max(2, STEPS[program] * part / TURN)) * TURN
     rows = {mode: [] for mode in workers}
     modes = list(workers)
     for process in workers.values():
         ask(process, program)
-    for first in range(0, steps, turn):
+    for first in range(0, steps, TURN):
         for mode in modes:
-            if steps // 2 <= first < steps // 2 + turn:
+            if steps // 2 <= first < steps // 2 + TURN:
                 ask(workers[mode], "half")
-            rows[mode] += ask(workers[mode], "%d %d" % (first, turn))
+            rows[mode] += ask(workers[mode], "%d %d" % (first, TURN))
         modes = modes[1:] + modes[:1]
+    first = next(iter(workers))
     ends = {mode: ask(process, "end") for mode, process in workers.items()}
-    for mode in workers:
-        report(program, mode, rows[mode], ends[mode])
-    return {mode: end[0] for mode, end in ends.items()}
+    step_ms = statistics.median(row[0] for row in rows[first][steps // 2:])
+    reports = {mode: Report(rows[mode], ask(process, "gpu %d %f" % (steps, step_ms)), ends[mode])
+               for mode, process in workers.items()}
+    for mode, report in reports.items():
+        print("%-11s %-9s %s" % (mode, program, report.text()), flush=True)
+    for mode, report in reports.items():
+        if mode != first:
+            print("%-11s %-9s %s" % (mode + "/" + first, program,
+                                     report.compared(reports[first])), flush=True)
+    return {mode: report.held for mode, report in reports.items()}
 
 
 def compiled(folder):
@@ -177,19 +262,20 @@ def compiled(folder):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n", maxsplit=1)[0])
     parser.add_argument("--modes", default=",".join(pytorch_programs.MODES))
-    parser.add_argument("--programs", default=",".join(PLAN))
+    parser.add_argument("--programs", default=",".join(STEPS))
     parser.add_argument("--part", type=float, default=1)
+    parser.add_argument("--core", type=int, default=-1)
     parser.add_argument("--calls", action="store_true")
     parser.add_argument("--worker", default="")
     parser.add_argument("--library", default="")
     args = parser.parse_args()
     if args.worker:
-        worker(args.worker, args.library)
+        worker(args.worker, args.library, args.core)
         return
     pytorch_programs.need_gpu()
     with tempfile.TemporaryDirectory(prefix="shpool-calls.") as folder:
         calls = compiled(folder) if args.calls else ""
-        workers = {mode: start(mode, calls) for mode in args.modes.split(",")}
+        workers = {mode: start(mode, calls, args.core) for mode in args.modes.split(",")}
         for process in workers.values():
             answer(process)
         held = [run(workers, program, args.part) for program in args.programs.split(",")]

@@ -142,6 +142,7 @@ class Whole(unittest.TestCase):
         self.assertEqual(torch.cuda.memory_allocated(), before)
 
     def test_without_caching(self):
+        held = memory(128)
         memory(64)
         before = torch.cuda.memory_stats()
         torch.cuda.caching_allocator_enable(False)
@@ -150,6 +151,9 @@ class Whole(unittest.TestCase):
             x = torch.ones(MIB, device="cuda")
             self.assertEqual(torch.cuda.memory_stats()["allocation.all.allocated"],
                              before["allocation.all.allocated"])
+            reserved = torch.cuda.memory_reserved()
+            del held
+            self.assertLess(torch.cuda.memory_reserved(), reserved - 64 * MIB)
         finally:
             torch.cuda.caching_allocator_enable(True)
         self.assertEqual(float(x.sum()), MIB)

@@ -17,8 +17,13 @@ enum { words_before = 2, destructors = 2, words = 200 }; /* of a table in the AB
 struct Times {
     std::vector<uint32_t> ns = std::vector<uint32_t>(1 << 22);
     std::atomic<size_t>   count{0};
+    std::atomic<uint64_t> total{0};
 
-    void add(uint64_t begin, uint64_t end) { ns[count++ % ns.size()] = uint32_t(end - begin); }
+    void add(uint64_t begin, uint64_t end)
+    {
+        ns[count++ % ns.size()] = uint32_t(end - begin);
+        total += end - begin;
+    }
 } &mallocs = *new Times, &frees = *new Times;
 
 Allocate          real_allocate;
@@ -77,4 +82,10 @@ EXPORTED uint32_t calls_ns(int kind, double part)
 
     std::sort(sorted.begin(), sorted.end());
     return sorted.empty() ? 0 : sorted[size_t(double(count - 1) * part)];
+}
+
+/* Of all mallocs and frees so far. */
+EXPORTED double calls_total_ms(void)
+{
+    return double(mallocs.total + frees.total) / 1e6;
 }
