@@ -29,6 +29,7 @@
 #include "rows.h"
 
 #define PATIENCE 10000000u /* about 10 s: no reader keeps a tile for so long */
+#define LATE     100u      /* ns: three ticks of the timer */
 
 /* Where tiles are: in a pool, or, for comparison, in fixed pages that are used round-robin.  In a
  * pool each gets at least `bytes`, because an instruction often ends with a small one, whose memory
@@ -49,6 +50,7 @@ struct loader {
     const memory   &of;
     shpool_producer from; /* without a pool, its next slot is the next page's */
     uint32_t        turn; /* earliest time of the next copy, in ns */
+    uint32_t        pace; /* ns for 4 KiB; a load for each tile would delay its copy */
 
     MACHINE_METHOD void run()
     {
@@ -60,7 +62,7 @@ struct loader {
                 load((in.op == OP_ATTEND) ? tokens(in) : rows(in, m, panel));
             }
         });
-        if (POOL) {
+        if (POOL && (from.heap.view.area != 0)) { /* only checks and statistics see leaks */
             shpool_producer_fini_warp(&from);
         }
     }
@@ -97,8 +99,11 @@ struct loader {
 
             /* A block gets its share of the memory's bandwidth, and not more.  Otherwise all blocks
              * load at the same time after a wait: some get their tiles much later than others, and
-             * results get through only after the tiles. */
-            turn = seam_await_ns(turn) + (room * (s.p.pace >> 3) >> 12);
+             * results get through only after the tiles.  The timer's ticks do not add up: only a
+             * tile that is late by more delays the next one. */
+            const uint32_t ns = seam_await_ns(turn);
+
+            turn = ((ns - turn < LATE) ? turn : ns) + (room * pace >> 12);
             if (simt_lane() == 0) {
                 shpool_stage_expect(tile, room);
                 if (now.apart == 0) {
@@ -248,9 +253,8 @@ SIMT_FN void watch(const step &s, control shared)
 template <bool POOL>
 static SEAM_CALL void load(const step &s, const memory &of, shpool_heap heap, simt_addr table)
 {
-    heap.view.flags = SHPOOL_HEAP_FLAGS(heap.view.flags); /* known in a joined image */
-    loader<POOL>{ s, of, shpool_producer_init(heap, simt_from_shared(table), of.slots,
-                                              of.bytes), seam_await_ns(0) }.run();
+    loader<POOL>{ s, of, shpool_producer_init(heap, simt_from_shared(table), of.slots, of.bytes),
+                  seam_await_ns(0), s.p.pace >> 3 }.run();
 }
 
 #endif

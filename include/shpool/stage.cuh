@@ -204,8 +204,9 @@ SIMT_FN shpool_producer shpool_producer_init(shpool_heap heap, const void *table
     shpool_producer p;
     simt_addr       waiters;
 
-    heap.view.flags &= ~(uint32_t)SHPOOL_FLAG_CLUSTER; /* copies land in the block's own memory */
-    waiters   = shpool_waiters(heap.view);
+    /* known in a joined image; copies land in the block's own memory */
+    heap.view.flags = SHPOOL_HEAP_FLAGS(heap.view.flags) & ~(uint32_t)SHPOOL_FLAG_CLUSTER;
+    waiters         = shpool_waiters(heap.view);
     p.heap    = heap;
     p.next    = shpool_stages_of(table, slots);
     p.oldest  = p.next;
@@ -371,9 +372,8 @@ SIMT_FN simt_addr shpool_stage_request(shpool_producer *p, uint32_t lanes, uint3
     return (ptr != NULL) ? simt_to_shared(ptr) : 0u;
 }
 
-/* Another thread may have freed memory since the pool refused.  But a search in vain may take
- * 10,000 cycles, in which no release is noticed: it is repeated when the producer has waited for
- * much longer, and then for as long again. */
+/* Another thread may have freed memory since.  But a search in vain may take 10,000 cycles, and it
+ * notices no release: it is repeated after a much longer wait, and then after as long again. */
 SIMT_FN uint32_t shpool_stage_asks_again(uint32_t attempt)
 {
     return (attempt >= 64u) && ((attempt & (attempt - 1u)) == 0);
