@@ -81,6 +81,15 @@ class Enable(unittest.TestCase):
         return [(name, os.stat(os.path.join(self.folder, name)).st_mtime_ns)
                 for name in os.listdir(self.folder)]
 
+    def test_statistics_of_a_device_by_number_and_name(self):
+        import shpool.torch
+        import torch
+        for device in (77, "cuda:77", torch.device("cuda", 77)):
+            with self.assertRaisesRegex(shpool.Error, "device 77|driver"):
+                shpool.torch.stats(device)
+        with self.assertRaisesRegex(shpool.Error, "'cpu', not a CUDA device"):
+            shpool.torch.stats("cpu")
+
     def test_the_cxx_part_is_compiled_once(self):
         self.assertEqual(enabled(SHPOOL_CACHE_DIR=self.folder), ("shpool", ""))
         before = self.cached()
