@@ -16,7 +16,7 @@
  *             changed and nothing was pending; otherwise it searches again.
  *   hint      the pair from which on a warp begins to search: all below were full when it was set
  *   spread    the number of pairs over which the warps' searches begin (bitmap_group.h)
- *   next      the pair with which a warp's next run of more than 704 granules is tried
+ *   next      a quarter of the granule at which a warp's next run of more than 704 is tried
  *   claimed   bit 11 of a pair's first word: a warp is claiming granules of that pair; its marks
  *             are transient, as above (bitmap_group.h)
  *

@@ -6,7 +6,8 @@
  * Follow    Instead of a look, a run of more than 32 pairs is claimed where the last one ended.
  * Search    Each lane reads one pair of words, 22 granules; neighbouring lanes read neighbouring
  *           pairs.  Two votes and a shuffle give each lane the length of the free run that reaches
- *           into its pair from below.  This finds the exact first fit.
+ *           into its pair from below.  This finds the exact first fit.  If warps have not met, a
+ *           search for a long run takes larger steps.
  * Claim     Each lane claims its part of the run by one compare-and-swap of its pair; a run of
  *           more than 32 pairs takes several rounds.  If one of them is too late, the others undo
  *           theirs, and the warp searches again.  Until then the pairs are CLAIMED: marks in them
@@ -29,6 +30,7 @@
 #define SHPOOL_BITMAP_BEYOND   0x40000000u /* a granule that no pool has */
 #define SHPOOL_BITMAP_STEP     8u          /* full pairs that the hint passes at least; the
                                               rest of a window has room for 8 KiB */
+#define SHPOOL_BITMAP_TWO      65u         /* granules from which on a run contains two pairs */
 #define SHPOOL_BITMAP_GATHER   8u          /* the part of the spread that a search in vain takes */
 #define SHPOOL_BITMAP_PATIENCE 4u          /* claims in vain before a pause: others would overtake a
                                               request whose turn it is */
@@ -293,7 +295,7 @@ SIMT_FN void shpool_bitmap_move_hint(shpool_view view, uint32_t from, uint32_t t
 {
     const uint32_t word = shpool_bitmap_begin(view.base);
     const uint32_t last = shpool_bitmap_last_start(view);
-    const uint32_t next = word & (SHPOOL_BITMAP_SPREAD << SHPOOL_BITMAP_NEXT);
+    const uint32_t next = word & SHPOOL_BITMAP_NEXTS;
 
     if ((word - next == from << SHPOOL_BITMAP_HINT) && (to != from) &&
         (last <= SHPOOL_BITMAP_SPREAD)) {
@@ -306,18 +308,22 @@ SIMT_FN void shpool_bitmap_move_hint(shpool_view view, uint32_t from, uint32_t t
     }
 }
 
-/* Called by one lane: the next long run is tried in pair `to`, if warps have not met; if `lower`,
- * only if it would be tried further up otherwise. */
-SIMT_FN void shpool_bitmap_set_next(simt_addr base, uint32_t to, uint32_t lower)
+/* Called by one lane, which has read `word`: the next long run is tried at granule `to`, if warps
+ * have not met. */
+SIMT_FN void shpool_bitmap_set_next(simt_addr base, uint32_t word, uint32_t to)
 {
-    const uint32_t word = simt_peek(base + SHPOOL_BITMAP_BEGIN);
-    const uint32_t was  = (word >> SHPOOL_BITMAP_NEXT) & SHPOOL_BITMAP_SPREAD;
+    const uint32_t next = ((to + 3u) >> 2 << SHPOOL_BITMAP_NEXT) & SHPOOL_BITMAP_NEXTS;
 
-    to &= SHPOOL_BITMAP_SPREAD; /* of more pairs than that it is another one */
-    if (((word & SHPOOL_BITMAP_SPREAD) == 0) && (!lower || (to < was))) { /* relaxed: as above */
+    if ((word & SHPOOL_BITMAP_SPREAD) == 0) { /* relaxed: as above */
         (void)simt_atomic_cas(base + SHPOOL_BITMAP_BEGIN, word,
-                              word + ((to - was) << SHPOOL_BITMAP_NEXT), SIMT_RELAXED);
+                              (word & ~SHPOOL_BITMAP_NEXTS) | next, SIMT_RELAXED);
     }
+}
+
+/* Where the next long run is tried, from a word that shpool_bitmap_begin returns. */
+SIMT_FN uint32_t shpool_bitmap_next_of(uint32_t word)
+{
+    return (word & SHPOOL_BITMAP_NEXTS) >> (SHPOOL_BITMAP_NEXT - 2u);
 }
 
 #define SHPOOL_BITMAP_TRIES   3u /* searches and claims in vain, where others follow */
@@ -326,6 +332,9 @@ SIMT_FN void shpool_bitmap_set_next(simt_addr base, uint32_t to, uint32_t lower)
  * group was claiming in a pair that the caller's lane has seen. */
 #define SHPOOL_BITMAP_TRY     0x40000000u /* it may wait, and gives up soon; also with a pair */
 #define SHPOOL_BITMAP_WRAPPED 0x20000000u /* the search has gone on at the pool's beginning */
+#define SHPOOL_BITMAP_ALONE   0x10000000u /* warps have not met: a search for a long run takes large
+                                             steps.  Where they have, a search that ends sooner is
+                                             only repeated sooner, and disturbs others */
 #define SHPOOL_BITMAP_VAIN    0x0000000fu /* number of searches and claims in vain; no more than
                                              DOUBLED */
 
@@ -397,6 +406,31 @@ SIMT_FN uint32_t shpool_bitmap_gives_up(uint32_t state)
            ((state & SHPOOL_BITMAP_VAIN) >= SHPOOL_BITMAP_TRIES);
 }
 
+/* Called by all lanes, which search for a run with `row` whole pairs, 2 or more, and found none up
+ * to pair p: the pair with which the search goes on, p or a later one.  *run_p: where the free run
+ * begins that reaches into it.  Of each `row` pairs a lane reads one: if it is not wholly free,
+ * the run does not contain these pairs (as in shpool_bitmap_seek_whole). */
+SIMT_FN uint32_t shpool_bitmap_skip(shpool_view view, uint32_t p, uint32_t row, uint32_t *run_p,
+                                    uint32_t *state_p)
+{
+    const uint32_t end  = shpool_bitmap_words_of(simt_pin(view.word[0])) / 2u;
+    uint32_t       from = (*run_p + SHPOOL_BITMAP_PAIR - 1u) / SHPOOL_BITMAP_PAIR;
+    const uint32_t q    = from + row * (simt_lane() + 1u) - 1u;
+    /* acquire: as in shpool_bitmap_unused_at */
+    const simt_pair words = simt_atomic_load_pair(
+        shpool_bitmap_word_at(view, 2u * ((q < end) ? q : 0u)), SIMT_ACQUIRE);
+    const uint32_t hits = simt_ballot(SIMT_ALL_LANES, ((words.x | words.y) == 0) && (q < end));
+
+    *state_p |= words.x & SHPOOL_BITMAP_CLAIMED;
+    from += row * ((hits != 0) ? simt_ffs(hits) - 1u : SIMT_WARP);
+    if (from <= p + 1u) {
+        return p;
+    }
+    p      = (from - 1u < end) ? from - 1u : end; /* its end may be free, before the row */
+    *run_p = SHPOOL_BITMAP_PAIR * p;
+    return p;
+}
+
 /* One exact search for a request, around the pool: from pair `start` on, and then from the pool's
  * beginning.  Returns the granule, or NOWHERE. */
 SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_bitmap_wish wish,
@@ -405,7 +439,9 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
     uint32_t p     = start;
     uint32_t run   = SHPOOL_BITMAP_PAIR * simt_pin(p); /* where the free run up to p begins */
 
-    *state_p &= ~(SHPOOL_BITMAP_WRAPPED | SHPOOL_BITMAP_CLAIMED);
+    *state_p &= ~(SHPOOL_BITMAP_WRAPPED | SHPOOL_BITMAP_CLAIMED | SHPOOL_BITMAP_ALONE);
+    *state_p |= ((shpool_bitmap_begin(view.base) & SHPOOL_BITMAP_SPREAD) == 0) ? SHPOOL_BITMAP_ALONE
+                                                                               : 0u;
     SIMT_ROLLED
     for (;;) {
         /* pinned: registers are scarcer than the time of a search */
@@ -444,6 +480,10 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
             }
         }
         p += SIMT_WARP;
+        if ((wish.need >= SHPOOL_BITMAP_TWO) && ((*state_p & SHPOOL_BITMAP_ALONE) != 0)) {
+            p = shpool_bitmap_skip(view, p, shpool_bitmap_row_of(simt_pin(wish.need)), &run,
+                                   state_p);
+        }
         if (((*state_p & SHPOOL_BITMAP_WRAPPED) != 0)
                 ? (p >= end) || ((p >= start) && (run >= SHPOOL_BITMAP_PAIR * simt_pin(start)))
                 : (p >= end) && (start == 0)) {
@@ -462,44 +502,23 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
 
 #define SHPOOL_BITMAP_LATE 0x80000000u /* with a pair: other threads were quicker there */
 
-/* Called by all lanes: the next long run is tried in pair p; in SPREAD, which no pool in shared
- * memory has, nowhere. */
-SIMT_FN void shpool_bitmap_lead(shpool_view view, uint32_t p)
-{
-    if (simt_lane() == 0) {
-        shpool_bitmap_set_next(view.base, p, 0);
-    }
-    simt_warp_sync(SIMT_ALL_LANES);
-}
-
-/* Called by all lanes, which have allocated a run at `first`: the next long one follows it. */
-SIMT_FN void shpool_bitmap_lead_on(shpool_view view, uint32_t first, shpool_bitmap_wish wish)
-{
-    if (wish.need > SHPOOL_BITMAP_LOOK) {
-        shpool_bitmap_lead(view, (first + wish.need) / SHPOOL_BITMAP_PAIR);
-    }
-}
-
-/* Called by all lanes: a run that begins with the free end of the pair where the last long one
- * ended, without a search.  NOWHERE: it is not free, or the pool ends before.  word: what
- * shpool_bitmap_begin returns. */
+/* Called by all lanes: a run that begins where the last long one ended, without a search.  NOWHERE:
+ * it is not free, or the pool ends before.  word: what shpool_bitmap_begin returns. */
 SIMT_FN uint32_t shpool_bitmap_follow(shpool_view view, uint32_t word, shpool_bitmap_wish wish)
 {
-    const uint32_t           p     = (word >> SHPOOL_BITMAP_NEXT) & SHPOOL_BITMAP_SPREAD;
-    const uint32_t           end   = shpool_bitmap_words(view) / 2u;
-    const shpool_bitmap_look look  = shpool_bitmap_look_at(view, p, end, 0);
-    uint32_t                 first = (shpool_bitmap_back_of(look) + wish.below) & ~wish.below;
+    const uint32_t first = (shpool_bitmap_next_of(word) + wish.below) & ~wish.below;
+    uint32_t       got;
 
-    first = simt_shfl(SIMT_ALL_LANES, first, 0); /* a lane that is late may see others' marks */
     if (first + wish.need > view.word[0]) {
         return SHPOOL_BITMAP_NOWHERE;
     }
-    if (!shpool_bitmap_claim_pairs(view, first, wish.need)) { /* not again: others see its marks */
-        shpool_bitmap_lead(view, SHPOOL_BITMAP_SPREAD);
-        return SHPOOL_BITMAP_NOWHERE;
+    got = shpool_bitmap_claim_pairs(view, first, wish.need);
+    if (simt_lane() == 0) { /* not again in vain: others see its marks */
+        shpool_bitmap_set_next(view.base, word,
+                               got ? first + wish.need : shpool_bitmap_next_of(~0u));
     }
-    shpool_bitmap_lead_on(view, first, wish);
-    return first;
+    simt_warp_sync(SIMT_ALL_LANES);
+    return got ? first : SHPOOL_BITMAP_NOWHERE;
 }
 
 /* Before an exact search.  After a first look in vain: undo what it has claimed, let warps spread
@@ -567,7 +586,10 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t gra
         const uint32_t first  = shpool_bitmap_search(view, p, wish, &state);
 
         if (first != SHPOOL_BITMAP_NOWHERE) {
-            shpool_bitmap_lead_on(view, first, wish);
+            if ((need > SHPOOL_BITMAP_LOOK) && (simt_lane() == 0)) { /* the next long one follows */
+                shpool_bitmap_set_next(base, simt_peek(base + SHPOOL_BITMAP_BEGIN), first + need);
+            }
+            simt_warp_sync(SIMT_ALL_LANES);
             return first;
         }
         if (shpool_bitmap_gives_up(state) || shpool_bitmap_has_seen_all(base, before, &state)) {
@@ -629,23 +651,23 @@ SIMT_FN simt_addr shpool_bitmap_malloc_group(shpool_view view, uint32_t bytes, u
     }
     if (SIMT_LIKELY(view.word[0] >= SHPOOL_BITMAP_LOOK)) {
         shpool_bitmap_bid bid = {0, {0, 0}, {0, 0}, 0, 0};
-        uint32_t          word;
-        uint32_t          start;
 
-        word  = shpool_bitmap_begin(view.base);
-        start = shpool_bitmap_start_of(view, word);
         if (SIMT_LIKELY(need <= SHPOOL_BITMAP_LOOK)) {
+            const uint32_t word  = shpool_bitmap_begin(view.base);
+            const uint32_t start = shpool_bitmap_start_of(view, word);
+
             bid = shpool_bitmap_bid_for(view, start, wish, (word & SHPOOL_BITMAP_SPREAD) != 0);
             if (SIMT_LIKELY(shpool_bitmap_bid_wins(&bid))) {
                 return shpool_bitmap_payload(view, bid.first);
             }
+            p |= start | (bid.any ? SHPOOL_BITMAP_LATE : 0u);
         }
-        p |= start | (bid.any ? SHPOOL_BITMAP_LATE : 0u);
         first = shpool_bitmap_malloc_row(view.base, view.word[0], view.rank, p, need, wish.below,
                                          bid.a, bid.bits);
         if (first != SHPOOL_BITMAP_NOWHERE) {
             return shpool_bitmap_payload(view, first);
         }
+        p |= (need > SHPOOL_BITMAP_LOOK) ? SHPOOL_BITMAP_LATE : 0u; /* there was no start */
     }
     first = shpool_bitmap_malloc_warp(view.base, view.word[0], view.rank, p, need, wish.below);
     return (first != SHPOOL_BITMAP_NOWHERE) ? shpool_bitmap_payload(view, first) : 0u;

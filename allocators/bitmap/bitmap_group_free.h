@@ -33,19 +33,21 @@ SIMT_FN simt_addr shpool_bitmap_word_near(shpool_view view, uint32_t w)
     return (a < last) ? a : last;
 }
 
-/* Clear the rest of an allocation, from word w on, after the words that the warp has cleared in one
- * step. */
-SIMT_FN_NOINLINE void shpool_bitmap_clear_on(simt_addr base, uint32_t offset, uint32_t w)
+/* Clear the rest of the allocation that began at granule `first`, after the words that the warp has
+ * cleared in one step.  The next long run is tried there if it would be tried further up. */
+SIMT_FN_NOINLINE void shpool_bitmap_clear_on(simt_addr base, uint32_t offset, uint32_t first)
 {
     const shpool_view view = {base, 0, 0, 0, {0, offset}, 0};
-    const uint32_t    from = (w - SIMT_WARP) / 2u; /* in the first lane: the pair where it begins */
+    uint32_t          w    = shpool_bitmap_word_of(first) + simt_lane();
+    uint32_t          word;
 
     SIMT_ROLLED
-    while (shpool_bitmap_clear_word(shpool_bitmap_word_near(view, w), 0, 1u)) {
+    do {
         w += SIMT_WARP;
-    }
-    if (simt_lane() == 0) {
-        shpool_bitmap_set_next(base, from, 1u);
+    } while (shpool_bitmap_clear_word(shpool_bitmap_word_near(view, w), 0, 1u));
+    word = simt_peek(base + SHPOOL_BITMAP_BEGIN);
+    if ((simt_lane() == 0) && (first < shpool_bitmap_next_of(word))) {
+        shpool_bitmap_set_next(base, word, first);
     }
 }
 
@@ -115,7 +117,7 @@ SIMT_FN uint32_t shpool_bitmap_free_warp(shpool_view view, simt_addr addr, uint3
         if (!sole) {
             return shpool_bitmap_free_again(view, addr);
         }
-        shpool_bitmap_clear_on(view.base, view.word[1], w + simt_lane() + SIMT_WARP);
+        shpool_bitmap_clear_on(view.base, view.word[1], first);
     }
     simt_warp_sync(SIMT_ALL_LANES); /* every word is clear */
     /* release: as in shpool_bitmap_released */

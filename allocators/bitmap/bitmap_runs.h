@@ -25,8 +25,9 @@
 #define SHPOOL_BITMAP_LONGEST  8u          /* the same for threads: up to 8 us */
 #define SHPOOL_BITMAP_BEGIN    12u         /* offset of the word with spread, next and hint */
 #define SHPOOL_BITMAP_SPREAD   0x000003ffu /* the spread's bits */
-#define SHPOOL_BITMAP_NEXT     10u         /* where next begins, which has as many */
-#define SHPOOL_BITMAP_HINT     20u         /* where the hint begins */
+#define SHPOOL_BITMAP_NEXT     10u         /* where next begins, a quarter of a granule's number */
+#define SHPOOL_BITMAP_NEXTS    0x003ffc00u /* its bits */
+#define SHPOOL_BITMAP_HINT     22u         /* where the hint begins */
 #define SHPOOL_BITMAP_CONTROL  (16u + 4u * SHPOOL_BITMAP_COUNTERS) /* bytes before the words */
 
 /* ---- geometry: word[0] = G, word[1] = offset of granule 0 ---- */

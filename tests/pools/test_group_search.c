@@ -284,8 +284,10 @@ static void starts_kernel(void *arg)
         const uint32_t count = counts[k % 6u];
         const uint32_t pair  = pairs[k / 6u];
 
-        for (uint32_t i = 0; i < 3u; i++) { /* spread, next, hint */
-            begin_with(pair << i * SHPOOL_BITMAP_NEXT);
+        for (uint32_t i = 0; i < 3u; i++) {
+            begin_with((i == 0)   ? pair /* spread */
+                       : (i == 1) ? pair << SHPOOL_BITMAP_HINT
+                                  : SHPOOL_BITMAP_PAIR * pair / 4u << SHPOOL_BITMAP_NEXT);
             for (uint32_t first = 0; first + count <= G; first += 1u + (first * 7u) % 11u) {
                 set_hole(heap, first, count);
                 ask(heap, count, 1);
@@ -303,6 +305,7 @@ static void starts_kernel(void *arg)
  * after the last granule, in words that are the payload's: here they look free. */
 static void end_kernel(void *arg)
 {
+    static const uint32_t walls[] = { 5, 690, 704, 1400, 1405, 2100, 2199 };
     int         is_member;
     shpool_heap heap = start(&is_member);
     uint32_t    G    = pool.word[0];
@@ -314,7 +317,7 @@ static void end_kernel(void *arg)
         simt_store32(a, 0);
     }
     for (uint32_t left = 1; is_member && (left < 90u); left++) {
-        begin_with(left % 2u * ((G - left) / SHPOOL_BITMAP_PAIR << SHPOOL_BITMAP_NEXT));
+        begin_with(left % 2u * ((G - left + 3u) / 4u << SHPOOL_BITMAP_NEXT));
         set_hole(heap, G - left, left);
         for (uint32_t need = SHPOOL_BITMAP_LOOK + 2u; need < SHPOOL_BITMAP_LOOK + 24u; need += 7u) {
             ask(heap, need & ~1u, 64);
@@ -323,10 +326,16 @@ static void end_kernel(void *arg)
     for (uint32_t i = 0; is_member && (i < 9u); i++) {
         const uint32_t left = SHPOOL_BITMAP_LOOK + i;
 
-        begin_with((G - left) / SHPOOL_BITMAP_PAIR << SHPOOL_BITMAP_NEXT);
+        begin_with((G - left + 3u) / 4u << SHPOOL_BITMAP_NEXT);
         set_hole(heap, 0, SHPOOL_BITMAP_PAIR); /* lanes without a pair would change this one */
         set_pattern(heap, G - left, G, 0);
         ask(heap, left + 9u, 1);
+    }
+    for (uint32_t i = 0; is_member && (i < sizeof(walls) / sizeof(walls[0])); i++) {
+        begin_with(0); /* a claim of several rounds in vain */
+        set_hole(heap, 0, walls[i]);
+        set_pattern(heap, walls[i] + 1u, walls[i] + 2300u, 0);
+        ask(heap, 2200, 1);
     }
     if (is_member) {
         begin_with(UINT32_MAX);
@@ -482,7 +491,7 @@ static void run(simt_kernel kernel, uint32_t granules, uint32_t alignment, uint3
 {
     shpool_config want   = { .block_threads = 64, .payload_bytes = 16u * granules,
                              .alignment = alignment };
-    simt_launch   launch = { .block = { 64 }, .max_switches = 40000000 };
+    simt_launch   launch = { .block = { 64 }, .max_switches = 60000000 };
     simt_result   result;
 
     heap_model_reset(&model);

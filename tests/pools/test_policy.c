@@ -189,6 +189,7 @@ UNIT_TEST(test_rbtree_does_not_look_at_every_hole)
  * lie ---- */
 
 #define MOST_TILES 20u
+#define IN_VAIN    13u /* accesses of the first lane in a search in vain */
 
 /* Called by the warp: a tile.  p->steps: the most accesses of the first lane so far. */
 static void *get_tile(trial *p, shpool_heap heap, size_t bytes)
@@ -252,6 +253,44 @@ UNIT_TEST(test_a_tile_of_a_warp_costs_the_same_anywhere)
         trial_run(&t, tiles_kernel);
         if (t.steps > 5u + 3u * rounds) {
             fail_msg("tiles of %u KiB in %u: %u accesses", tile, pool, t.steps);
+        }
+        trial_close(&t);
+    }
+}
+
+/* Tiles of p->number bytes until the pool is full.  p->steps: the accesses of one more in vain. */
+static void in_vain_kernel(void *arg)
+{
+    void       *tile[MOST_TILES];
+    trial      *p     = (trial *)arg;
+    shpool_heap heap  = trial_init(p);
+    uint32_t    count = 0;
+
+    while ((tile[count] = shpool_aligned_malloc_warp(heap, 128, p->number)) != NULL) {
+        count++;
+    }
+    p->steps = 0; /* the first one has tried to follow the last tile */
+    HEAP_EXPECT(&p->model, get_tile(p, heap, p->number) == NULL);
+    while (count != 0) {
+        shpool_free_warp(heap, tile[--count]);
+    }
+    shpool_fini(heap);
+}
+
+UNIT_TEST(test_a_tile_in_vain_costs_the_same_in_any_pool)
+{
+    static const uint32_t   pools[] = { 91, 123, 156, 219 };
+    const shpool_allocator *bitmap;
+
+    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
+        skip(); /* --enable-allocators left it out */
+    }
+    for (uint32_t i = 0; i < 4u; i++) {
+        trial_open(&t, bitmap, "", SIMT_WARP, pools[i] * 1024u, 128);
+        t.number = 16384;
+        trial_run(&t, in_vain_kernel);
+        if (t.steps > IN_VAIN) {
+            fail_msg("in vain in %u KiB: %u accesses", pools[i], t.steps);
         }
         trial_close(&t);
     }

@@ -12,6 +12,7 @@ static void warp_20(shpool_heap heap) { warp_gets(heap, 20); }
 static void warp_40(shpool_heap heap) { warp_gets(heap, 40); }
 static void warp_44(shpool_heap heap) { warp_gets(heap, 44); }
 static void warp_60(shpool_heap heap) { warp_gets(heap, 60); }
+static void warp_66(shpool_heap heap) { warp_gets(heap, 66); }
 static void warp_300(shpool_heap heap) { warp_gets(heap, 300); }
 static void warp_380(shpool_heap heap) { warp_gets(heap, 380); }
 static void warp_690(shpool_heap heap) { warp_gets(heap, 690); }
@@ -142,6 +143,23 @@ static void undo_the_long_claim(shpool_heap heap)
     }
 }
 
+/* A claim that stands in the middle of the only run, after the first window of a search. */
+static void let_a_far_claim_stand(shpool_heap heap)
+{
+    keep(heap, 0, 22u * 36u);
+    simt_store32(shpool_bitmap_word_at(heap.view, 74),
+                 SHPOOL_BITMAP_THROUGH | SHPOOL_BITMAP_CLAIMED);
+    simt_store32(shpool_bitmap_word_at(heap.view, 75), SHPOOL_BITMAP_THROUGH);
+}
+
+static void undo_the_far_claim(shpool_heap heap)
+{
+    if (leads()) {
+        (void)simt_atomic_and(shpool_bitmap_word_at(heap.view, 75), 0, SIMT_RELEASE);
+        (void)simt_atomic_and(shpool_bitmap_word_at(heap.view, 74), 0, SIMT_RELEASE);
+    }
+}
+
 WARPS(test_a_claim_is_left_alone, 44, let_a_claim_stand, warp_5, NULL, undo_the_claim,
       nobody_refused)
 WARPS(test_a_claim_is_left_alone_at_the_first_look, LARGE, let_a_claim_stand, warp_5, warp_5,
@@ -149,6 +167,8 @@ WARPS(test_a_claim_is_left_alone_at_the_first_look, LARGE, let_a_claim_stand, wa
 WARPS(test_a_claim_refuses_no_warp, 44, let_a_claim_stand, warp_20, NULL, undo_the_claim, NULL)
 WARPS(test_a_long_claim_refuses_no_warp, 44, let_a_long_claim_stand, warp_20, NULL,
       undo_the_long_claim, NULL)
+WARPS(test_a_far_claim_refuses_no_warp, 22u * 39u, let_a_far_claim_stand, warp_66, NULL,
+      undo_the_far_claim, nobody_refused)
 WARPS(test_a_claim_refuses_no_thread, 44, let_a_claim_stand, undo_the_claim, NULL, thread_20, NULL)
 
 /* ---- memory that becomes free behind the search ---- */
