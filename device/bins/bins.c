@@ -25,13 +25,16 @@ static inline void remove_head(bins_lists *lists, bins_list *list, bins_block *b
     }
 }
 
-/* From the lane, which is locked and unlocked here; NULL: it has none. */
+/* From the lane, which is locked and unlocked here; NULL: it has none.  A large block that was
+ * freed last is not the one that leaves the least memory unusable.  So the lane has large blocks
+ * only of a program that needs no more memory: those that were freed long after it last did. */
 static inline bins_block *take_cached(bins_lane *lane, size_t need)
 {
     bins_list *list = &lane->cache.list[bins_class(need)];
     bins_block *block = list->head;
 
-    if (SHPOOL_LIKELY((block != NULL) && (block->bytes >= need))) {
+    if (SHPOOL_LIKELY((block != NULL) && (block->bytes >= need) &&
+                      ((need < BINS_LARGE_BYTES) || (block->seq >= lane->steady)))) {
         remove_head(&lane->cache, list, block);
         lane->mallocs++;
         lane->malloc_bytes += block->bytes;
@@ -311,7 +314,7 @@ static shpool_status forget_givers(void *self, const char *value)
       .low = SHPOOL_PAGE_BYTES, .high = (uint64_t)1 << 30, .fixed = 1)                             \
     _("granules", "COUNT", BYTES, bins_self, granule_count,                                        \
       "Number of such pieces from which two become one of twice the size; 0: never. Default: 64 "  \
-      "if there are many for each allocation; 0 with granule.",                                    \
+      "if most allocations are larger; 0 with granule.",                                           \
       .high = SIZE_MAX / 2, .fixed = 1)                                                            \
     _("nvtx", "0|1", FLAG, bins_self, nvtx,                                                        \
       "1: marks allocations for compute-sanitizer --nvtx yes, which then reports accesses to "     \
