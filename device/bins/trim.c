@@ -221,7 +221,6 @@ shpool_status bins_trim(void *self, size_t keep_bytes)
     idle = bins_idle_bytes(bins);
     release(bins, (idle > keep_bytes) ? idle - keep_bytes : 0);
     bins->live_most = 0;
-    bins->moved_bytes = 0;
     shpool_mutex_unlock(&bins->lock);
     shpool_device_restore(bins->lanes.device);
     return SHPOOL_OK;

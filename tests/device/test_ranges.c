@@ -71,7 +71,9 @@ static const scene granules_double[] = {
     { "not by default in small programs", "bins", "a=96M@0 b=24M@0 granule_create=60" },
     { "from 64 on", "bins", "a=100M@0 b=28M@0 c=4M@0 granule_create=65 check" },
     { "not for many blocks", "bins", "a0-59=2M@0 b0-9=2M@0 granule_create=70" },
-    { "not for much memory of small blocks", "bins", "a0-255=512K@0 c=4M@0 granule_create=66" },
+    { "twice for large blocks", "bins", "a0-9=64M@0 granule_create=120" },
+    { "once for smaller ones", "bins", "a0-44=14M@0 granule_create=193" },
+    { "with several ranges of small blocks", "bins", "a0-399=512K@0 b=512M@0 granule_create<=140" },
     { "not while pieces of memory are free", "bins", "a=88M@1 b0-15=2M@1 free:b0-14/2@1 "
       "trim:all c=10M@1 d=4M@1 driver_bytes=134M" },
     { "at once for a large request", "bins", "a=960M@0 granule_create=60 check" },

@@ -2,11 +2,11 @@
 /*
  * bins: granules of twice the size.
  *
- * The driver takes the same time for a granule whatever its size, and each piece of free memory
- * keeps less than two granules.  So their size follows the reserved bytes and the number of pieces:
- * if there are many granules for each, and free memory is reused where it is, two neighbours become
- * one, which is mapped, moved and returned as one from then on.  It keeps both handles; later ones
- * have one handle of the new size.  No data and no block moves.
+ * The driver takes the same time for a granule whatever its size, but a free block can only give
+ * whole ones.  So the size doubles when there are many granules, and half of the memory is in
+ * blocks that are larger than one: two neighbours become one, which is mapped, moved and returned
+ * as one from then on.  It keeps both handles; later ones have one handle of the new size.  No data
+ * and no block moves.
  *
  * Before that, granules are unmapped where they are not used, and where a free block or a live one
  * covers half of a new granule, the other half gets memory, too.
@@ -18,18 +18,14 @@
 /* Which part more granules there must be before it is tried again. */
 #define AGAIN 8u
 
-/* Granules that there must be for each free piece, which keeps up to four of them afterwards.
- * Fewer suffice at first: most pieces are smaller than a granule then, and keep no more. */
-#define FOR_PIECE_FIRST 8u
-#define FOR_PIECE_LATER 32u
+/* Programs that reserve fewer bytes have larger granules than the first ones only for blocks of
+ * this many of them: there, a granule for each piece of free memory is soon a twentieth of all. */
+#define FEW_BYTES ((uint64_t)1440 << 20)
+#define FEW_TIMES 4u
 
-/* In a program that has moved this part of the reserved bytes, requests do not fit what is free.
- * Small granules then leave less of it unused. */
-#define MOVED_PART 8u
-
-/* A limit of more granules than this loses little if one more is too few for one of twice the size.
- * By default there are half as many when they double. */
-#define LIMIT_GRANULES 128u
+/* A limit of more granules than this loses at most a part in 256 if the rest is too small for one
+ * of twice the size. */
+#define LIMIT_GRANULES 512u
 
 static bins_slab *next_range(bins_self *bins, const bins_slab *slab)
 {
@@ -68,36 +64,28 @@ static int may_double_range(const bins_self *bins, bins_slab *slab)
     return 1;
 }
 
-/* 1: granules of twice the size would keep much memory from being used.  There are fewer of them
- * than large blocks, each of which is going to be a free piece, and granules of the small heap; or
- * blocks smaller than one, whose memory could not move, have more than two thirds of all. */
-static int are_pieces_many(const bins_self *bins, size_t granules)
+/* 1: more than half of the memory is in blocks that are too small for larger granules. */
+static int are_blocks_small(const bins_self *bins, uint64_t bytes)
 {
     const bins_granules *g = &bins->granules;
-    size_t piece = (g->bytes == g->least) ? FOR_PIECE_FIRST : FOR_PIECE_LATER;
-    size_t needed = 1; /* the request */
-    uint64_t stuck = 0;
+    int few = (g->bytes > g->least) && (bytes < FEW_BYTES);
+    size_t large = few ? FEW_TIMES * g->bytes : g->bytes + g->bytes / 2;
+    uint64_t small = 0;
 
-    for (const bins_slab *slab = bins->heap[BINS_SMALL].slabs; slab != NULL; slab = slab->next) {
-        needed += slab->driver_bytes / g->bytes;
-    }
     for (const bins_slab *slab = bins->heap[BINS_LARGE].slabs; slab != NULL; slab = slab->next) {
         for (const bins_block *block = slab->first; block != NULL; block = block->above) {
-            needed += !bins_is_hole(block);
-            needed += (bins_state(block) == BINS_FREE) ? piece : 0;
-            stuck += (!bins_is_hole(block) && (block->bytes < 2 * g->bytes)) ? block->bytes : 0;
+            small += (!bins_is_hole(block) && (block->bytes < large)) ? block->bytes : 0;
         }
     }
-    return (needed > granules) || (stuck > bins->count.driver_bytes / 3 * 2) ||
-           (bins->moved_bytes > bins->count.driver_bytes / MOVED_PART);
+    return small > bytes / 2;
 }
 
 /* 1: no stream uses what must be unmapped or changes its addresses. */
-static int may_double(bins_self *bins, size_t granules)
+static int may_double(bins_self *bins, uint64_t bytes)
 {
     const bins_granules *g = &bins->granules;
 
-    if ((bins->granule_count == UINT64_MAX) && are_pieces_many(bins, granules)) {
+    if ((bins->granule_count == UINT64_MAX) && are_blocks_small(bins, bytes)) {
         return 0;
     }
     for (bins_slab *slab = next_range(bins, NULL); slab != NULL; slab = next_range(bins, slab)) {
@@ -295,8 +283,9 @@ static uint64_t limit_of(bins_self *bins)
     return (limit < left_bytes) ? limit : left_bytes;
 }
 
-/* 1: the halves get memory, and the request does in granules of twice the size.  One that will fail
- * does not make granules large; and later ones can use the limit up, if it is near. */
+/* 1: the halves get memory, of which little is new, and the request does in granules of twice the
+ * size.  One that will fail does not make granules large; and later ones can use the limit up, if
+ * it is near. */
 static int is_there(bins_self *bins, size_t halves, size_t need)
 {
     const bins_granules *g = &bins->granules;
@@ -305,6 +294,9 @@ static int is_there(bins_self *bins, size_t halves, size_t need)
     uint64_t held = bins->count.driver_bytes + more * g->bytes;
     uint64_t pair = 2 * (uint64_t)g->bytes;
 
+    if ((more > 0) && (held > bins_most(bins))) {
+        return 0;
+    }
     return (held <= limit) && ((need + pair - 1) / pair <= (limit - held) / pair) &&
            (((limit - held) % pair < g->bytes) || (g->bytes <= limit / LIMIT_GRANULES));
 }
@@ -315,7 +307,7 @@ static int double_now(bins_self *bins, bins_lane *lane, size_t need)
     size_t halves;
 
     bins_poll(bins, lane);
-    if (!may_double(bins, expected(g, need))) {
+    if (!may_double(bins, expected(g, need) * (uint64_t)g->bytes)) {
         return 0;
     }
     halves = count_halves(bins);

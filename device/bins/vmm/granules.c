@@ -13,6 +13,12 @@
 /* Default of `granules`. */
 #define MANY 64u
 
+/* Granules are created instead of moved while the reserved bytes exceed the peak of live bytes by
+ * at most this part of it, IDLE_GRANULES in small programs.  A move costs the host time, and leaves
+ * two pieces of memory where there was one. */
+#define OVER_PART     22u
+#define IDLE_GRANULES 8u
+
 /* ---- capabilities of the driver ---- */
 
 const cu_granule_props *bins_granule_props(const bins_self *bins, cu_granule_props *props)
@@ -50,6 +56,14 @@ size_t bins_next_double(const bins_self *bins)
     }
     return ((count == 0) || bins->share || (2 * bins->granules.bytes > BINS_GRANULE_MOST))
                ? SIZE_MAX : (size_t)count;
+}
+
+uint64_t bins_most(const bins_self *bins)
+{
+    uint64_t over = bins->live_most / OVER_PART;
+    uint64_t few = IDLE_GRANULES * (uint64_t)bins->granules.least;
+
+    return bins->live_most + ((over > few) ? over : few);
 }
 
 /* NULL, or what is missing. */

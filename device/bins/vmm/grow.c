@@ -4,11 +4,9 @@
  *
  * Free blocks are mapped, and searched first, as in other slabs.  If none fits, one grows into
  * holes beside it (site.c), or a window is made (window.c).  Granules come, in this order, from
- *   new     from the driver, as long as less than a twentieth of the reserved bytes is idle, or
- *           they exceed the peak of live bytes by less than OVER_LEAST to OVER_MOST of it
+ *   new     from the driver, as long as the reserved bytes are at most bins_most()
  *   spare   used nowhere
- *   idle    whole granules of other free blocks: those of the large heap before those of the small
- *           one, in each smallest first
+ *   idle    whole granules of other free blocks: first where the least is left that is not whole
  *   old     the same of blocks of the small heap that were freed long ago, and wait in this lane
  *   new     once more
  * A granule moves without a wait if its last use is done, or queued in the stream that needs it:
@@ -19,21 +17,6 @@
  */
 #include "vmm.h"
 
-/* Granules are created instead of moved while idle bytes are at most IDLE_PART of the reserved
- * ones, or while the reserved bytes exceed the peak of live bytes by at most OVER_LEAST to
- * OVER_MOST of it; IDLE_GRANULES in small programs. */
-#define IDLE_GRANULES 8u
-#define IDLE_PART     20u
-#define OVER_LEAST    54u
-#define OVER_MOST     22u
-
-/* The second limit grows by a part of the bytes that were moved, except in windows: up to
- * OVER_MOST, and by the other part for OVER_LATER more, so that a program that moves memory in each
- * step moves ever less. */
-#define MOVED_PART  32u
-#define MOVED_LATER 512u
-#define OVER_LATER  22u
-
 /* A request of this part of the peak of live bytes, and of as many bytes, may be a window.  Each
  * has an incomplete granule at its end, and is searched for. */
 #define WINDOW_PART  20u
@@ -41,6 +24,9 @@
 
 /* Blocks of a bin that are looked at. */
 #define TAKE_DEPTH 64u
+
+/* A program is steady if it has freed this number of blocks and needed no memory. */
+#define STEADY_FREES 4096u
 
 /* ---- fill ---- */
 
@@ -136,41 +122,17 @@ static shpool_status fill(bins_self *bins, const bins_site *s, shpool_timeline *
 
 /* ---- limits ---- */
 
-/* A part of some bytes, or the number of granules for small programs. */
-static uint64_t part_of(const bins_self *bins, uint64_t part)
-{
-    uint64_t few = IDLE_GRANULES * (uint64_t)bins->granules.least;
-
-    return (part > few) ? part : few;
-}
-
-/* Reserved bytes above the peak of live ones. */
-static uint64_t over_most(const bins_self *bins)
-{
-    uint64_t most = bins->live_most / OVER_MOST;
-    uint64_t part = bins->live_most / OVER_LEAST + bins->moved_bytes / MOVED_PART;
-    uint64_t later = bins->moved_bytes / MOVED_LATER;
-
-    most = (part < most) ? part : most;
-    part = bins->live_most / OVER_LATER;
-    return part_of(bins, most + ((later < part) ? later : part));
-}
-
 /* Granules that the driver may be asked for before others are moved.  The limit is the peak's, not
- * of what is live now: between two peaks much memory is idle, and each move costs the host time. */
+ * of what is live now: between two peaks much memory is idle. */
 static size_t may_create(bins_self *bins, size_t need)
 {
     uint64_t held = bins->count.driver_bytes;
     uint64_t idle = bins_idle_bytes(bins);
-    uint64_t live = ((held > idle) ? held - idle : 0) + need;
     uint64_t most;
 
-    bins->live = live;
-    bins->live_most = (live > bins->live_most) ? live : bins->live_most;
-    if (idle <= part_of(bins, held / IDLE_PART)) {
-        return SIZE_MAX;
-    }
-    most = bins->live_most + over_most(bins);
+    bins->live = ((held > idle) ? held - idle : 0) + need;
+    bins->live_most = (bins->live > bins->live_most) ? bins->live : bins->live_most;
+    most = bins_most(bins);
     return (most > held) ? (size_t)((most - held) / bins->granules.bytes) : 0;
 }
 
@@ -224,13 +186,6 @@ static shpool_status find_again(bins_search *search, bins_site *s)
     return status;
 }
 
-/* All of what is mapped at the site. */
-static void count_again(bins_search *search, bins_site *s)
-{
-    search->enough = SIZE_MAX;
-    (void)bins_price(search, s);
-}
-
 /* Spare granules for a site.  Small blocks that nobody has used for long may have some, too. */
 static void gather(const bins_search *search, const bins_site *s, bins_lane *lane, size_t spares)
 {
@@ -243,12 +198,21 @@ static void gather(const bins_search *search, const bins_site *s, bins_lane *lan
     }
 }
 
+/* Large blocks are not taken from the lane for some time. */
+static void be_unsteady(bins_lane *lane)
+{
+    shpool_spin_lock(&lane->timeline.lock);
+    lane->steady = lane->timeline.seq + STEADY_FREES;
+    shpool_spin_unlock(&lane->timeline.lock);
+}
+
 static shpool_status grow_at(bins_search *search, bins_site *s, bins_lane *lane, size_t create)
 {
     bins_self *bins = search->bins;
     shpool_status status;
 
-    count_again(search, s);
+    be_unsteady(lane);
+    (void)bins_price(search, s); /* the latest to be counted */
     gather(search, s, lane, (create < s->count) ? s->count - create : 0);
     status = fill(bins, s, &lane->timeline);
     if ((status == SHPOOL_ERR_NO_MEMORY) && (bins->refusal == CU_ERROR_OUT_OF_MEMORY) &&
@@ -257,7 +221,7 @@ static shpool_status grow_at(bins_search *search, bins_site *s, bins_lane *lane,
         if (s->count == 0) {
             return status;
         }
-        count_again(search, s);
+        (void)bins_price(search, s);
         gather(search, s, lane, s->count);
         status = fill(bins, s, &lane->timeline);
     }

@@ -151,35 +151,47 @@ static void reclaim_from(bins_self *bins, bins_block *block, size_t wanted)
     }
 }
 
-/* What is looked for. */
+/* The block whose granules are taken next. */
 typedef struct reclaim {
-    size_t spares;                   /* that the timeline's stream may use */
-    size_t found;
-    const shpool_timeline *timeline; /* NULL: those that no stream uses */
-    const bins_site *site;
+    const shpool_timeline *timeline; /* whose stream may move them; NULL: any */
+    const bins_site *site;           /* not those at it */
+    bins_block *best;
+    size_t left;                     /* its bytes that are not in whole granules, if it is large */
 } reclaim;
 
-static void reclaim_block(bins_self *bins, bins_block *block, void *user)
+static void look_for_best(bins_self *bins, bins_block *block, void *user)
 {
     reclaim *r = user;
-    size_t before = bins->granules.spares;
+    size_t first;
+    size_t count = bins_whole_granules(bins, block, &first);
+    size_t left = block->slab->heap->large ? block->bytes - count * bins->granules.bytes : 0;
 
-    if ((r->found < r->spares) && bins_is_movable(block, r->timeline) &&
-        !bins_is_at(block, r->site)) {
-        reclaim_from(bins, block, r->spares - r->found);
-        r->found += bins->granules.spares - before;
+    if ((count > 0) && ((r->best == NULL) || (left < r->left)) &&
+        bins_is_movable(block, r->timeline) && !bins_is_at(block, r->site)) {
+        r->best = block;
+        r->left = left;
     }
 }
 
+/* Pieces that are not whole can hardly be used afterwards: as few bytes of them as can be. */
 static void reclaim_all(bins_self *bins, size_t spares, const shpool_timeline *timeline,
                         const bins_site *s)
 {
-    reclaim r = { .spares = spares, .found = bins_spares_usable(bins, timeline),
-                  .timeline = timeline, .site = s };
+    reclaim r = { .timeline = timeline, .site = s };
+    size_t found = bins_spares_usable(bins, timeline);
+    size_t before;
 
-    if (r.found < spares) {
-        bins_visit_idle(bins, reclaim_block, &r);
-    }
+    do {
+        before = bins->granules.spares;
+        r.best = NULL;
+        if (found < spares) {
+            bins_visit_idle(bins, look_for_best, &r);
+        }
+        if (r.best != NULL) {
+            reclaim_from(bins, r.best, spares - found);
+            found += bins->granules.spares - before;
+        }
+    } while (bins->granules.spares > before);
 }
 
 void bins_range_reclaim(bins_self *bins, size_t spares)

@@ -128,12 +128,10 @@ static cu_result map_at(const bins_self *bins, cu_ptr address, const bins_granul
 
 static cu_result map(bins_self *bins, bins_slab *slab, size_t at, bins_granule *granule)
 {
-    bins_granules *g = &bins->granules;
     bins_place *p = &slab->place[at];
     cu_result result = map_at(bins, address_of(bins, slab, at), granule);
 
     if (result == CU_SUCCESS) {
-        bins->moved_bytes += ((granule->maps > 0) && !slab->heap->windows) ? g->bytes : 0;
         *p = (bins_place){ .granule = granule };
         granule->maps++;
         slab->maps++;

@@ -10,10 +10,6 @@
 
 #include <stdlib.h>
 
-/* Addresses of a range of the small heap, and more: its table of blocks has an entry for 256
- * bytes. */
-#define SMALL_MORE ((size_t)62 << 20)
-
 /* ---- ranges ---- */
 
 static cu_result reserve(const bins_self *bins, bins_slab *slab)
@@ -65,11 +61,17 @@ static shpool_status add(bins_self *bins, bins_heap *heap, size_t bytes)
     return SHPOOL_OK;
 }
 
+/* Granules of the largest size: all are doubled together. */
+static size_t whole(size_t bytes)
+{
+    return (bytes + BINS_GRANULE_MOST - 1) / BINS_GRANULE_MOST * BINS_GRANULE_MOST;
+}
+
 shpool_status bins_range_add(bins_self *bins, bins_heap *heap, size_t need)
 {
-    size_t few = bins_round_up(bins, bins_round_up(bins, need) + SMALL_MORE);
-    size_t many = (bins->device_bytes + BINS_GRANULE_MOST - 1) / BINS_GRANULE_MOST *
-                  BINS_GRANULE_MOST; /* whole granules, also when they are doubled */
+    /* for the small heap as little as can be: its table of blocks has an entry for 256 bytes */
+    size_t few = whole(bins_round_up(bins, need));
+    size_t many = whole(bins->device_bytes);
     shpool_status status = SHPOOL_ERR_NO_MEMORY;
 
     if (heap->large && (many > few)) {

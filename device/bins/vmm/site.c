@@ -3,10 +3,12 @@
  * bins: where a block of a range can grow.
  *
  * A site is part of a row of holes and of free blocks that the stream may use.  The best one is
- * that for which the driver is called least: places of its holes may have a granule that is idle
- * now. Work that is still queued makes no difference to this choice, so that a program that repeats
- * its requests finds the same sites each time, however late the GPU is.  For the same reason
- * granules of other blocks are not unmapped, unless addresses become rare.
+ * above all blocks, where memory that moves stays together: in holes between blocks, it leaves more
+ * and smaller pieces.  Of several, and if addresses are rare, it is the one for which the driver is
+ * called least: places of its holes may have a granule that is idle now.  Work that is still queued
+ * makes no difference to this choice, so that a program that repeats its requests finds the same
+ * sites each time, however late the GPU is.  For the same reason granules of other blocks are not
+ * unmapped, unless addresses become rare.
  */
 #include "vmm.h"
 
@@ -81,8 +83,7 @@ static char *price_hole(const bins_search *search, bins_site *s, const bins_bloc
     size_t count = bins_places_in(search->bins, hole, s, &first);
 
     s->count += count;
-    for (bins_place *p = &hole->slab->place[first]; (count > 0) && (s->calls <= search->enough);
-         p++, count--) {
+    for (bins_place *p = &hole->slab->place[first]; count > 0; p++, count--) {
         size_t calls = bins_price_place(search, s, p);
 
         if ((calls == 0) && (p->granule->counted == g->counts)) { /* it serves one place only */
@@ -142,6 +143,7 @@ static void set_limits(bins_site *s, const bins_block *highest)
 
     s->low = (below != NULL) ? below->address : s->block->address;
     s->high = highest->address + highest->bytes + ((above != NULL) ? above->bytes : 0);
+    s->top = bins_is_hole(highest) && (above == NULL);
 }
 
 /* From an address in a block on, up to `need` bytes; 0: there are not as many. */
@@ -180,10 +182,13 @@ static int reach_down(const bins_search *search, bins_site *s, bins_block *block
 
 /* ---- searches ---- */
 
-static void keep(bins_search *search, bins_site *best, const bins_site *s)
+static void keep(bins_site *best, const bins_site *s)
 {
-    bins_keep_better(best, s);
-    search->enough = best->calls;
+    if ((best->count == 0) || (s->top == best->top)) {
+        bins_keep_better(best, s);
+    } else if ((s->count > 0) && s->top) {
+        *best = *s;
+    }
 }
 
 /* Sites that begin with the hole, or with the free block below it; or further up in the hole, if
@@ -202,7 +207,7 @@ static void try_up(bins_search *search, bins_site *best, bins_block *hole)
         bad = bins_price(search, &s);
     }
     if (bad == NULL) {
-        keep(search, best, &s);
+        keep(best, &s);
     }
 }
 
@@ -213,7 +218,7 @@ static void try_down(bins_search *search, bins_site *best, bins_block *hole)
     bins_site s;
 
     if (reach_down(search, &s, block) && (bins_price(search, &s) == NULL)) {
-        keep(search, best, &s);
+        keep(best, &s);
     }
 }
 
@@ -222,7 +227,6 @@ static bins_site find(bins_search *search)
     const bins_lists *holes = &search->heap->holes;
     bins_site best = { .count = 0 };
 
-    search->enough = SIZE_MAX;
     bins_search_begin(search);
     for (unsigned class = 0; (class = bins_next_class(holes, class)) < BINS_CLASSES; class++) {
         for (bins_block *hole = holes->list[class].head; hole != NULL; hole = hole->next) {

@@ -63,6 +63,9 @@ uint64_t bins_granules_release(bins_self *bins, uint64_t wanted);
 /* The number of granules at which their size is doubled; SIZE_MAX: never. */
 size_t bins_next_double(const bins_self *bins);
 
+/* The most bytes that are reserved, unless idle ones cannot be used for a request. */
+uint64_t bins_most(const bins_self *bins);
+
 /* At the end: return spare ones, and add those that the driver refuses to a loss. */
 void bins_granules_fini(bins_self *bins, shpool_device_loss *loss);
 
@@ -148,6 +151,7 @@ typedef struct bins_site {
     char *high;        /* of it, or beside its holes */
     size_t count;      /* granules that it lacks; 0: no site was found */
     size_t calls;      /* of the driver, about */
+    int top;           /* 1: it ends in the highest hole of its range */
 } bins_site;
 
 /* A search for places. */
@@ -158,7 +162,6 @@ typedef struct bins_search {
     bins_lane *lane;                 /* whose stream may use what is found immediately */
     const shpool_timeline *timeline; /* its */
     int unmaps;                      /* 1: also places that must be unmapped before */
-    size_t enough;                   /* calls: more need not be counted */
 } bins_search;
 
 static inline size_t bins_offset_of(const bins_block *block)

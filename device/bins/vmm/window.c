@@ -173,7 +173,7 @@ bins_block *bins_window_take(bins_self *bins, size_t need, bins_lane *lane, size
 {
     bins_search search = { .bins = bins, .heap = &bins->heap[BINS_WINDOWS],
                            .need = bins_round_up(bins, need), .lane = lane,
-                           .timeline = &lane->timeline, .enough = SIZE_MAX };
+                           .timeline = &lane->timeline };
     bins_site s = find(&search);
     bins_block *block;
 
@@ -200,8 +200,7 @@ bins_block *bins_window_take(bins_self *bins, size_t need, bins_lane *lane, size
 bins_block *bins_window_again(bins_self *bins, size_t need, bins_lane *lane)
 {
     bins_search search = { .bins = bins, .heap = &bins->heap[BINS_WINDOWS],
-                           .need = bins_round_up(bins, need), .timeline = &lane->timeline,
-                           .enough = 0 };
+                           .need = bins_round_up(bins, need), .timeline = &lane->timeline };
     const bins_memo *m = memo_of(bins, search.need);
     bins_site s = { .start = m->start };
 
