@@ -55,7 +55,7 @@ static __device__ void produce(shpool_heap heap, const void *table, const rows &
             const shpool_stage stage = shpool_stage_malloc_warp(&producer, 128, bytes, PATIENCE);
 
             if (stage.data == 0) {
-                __trap(); /* the pool is smaller than a row */
+                __trap(); /* PATIENCE is over, or the pool cannot hold it */
             }
             if (threadIdx.x % 32 == 0) {
                 shpool_stage_copy(stage, r.data + r.begin[row] + at / sizeof(float), bytes);

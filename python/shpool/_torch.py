@@ -57,7 +57,8 @@ def _cuda_headers():
     if nvcc:
         folders.append(os.path.join(os.path.dirname(os.path.dirname(nvcc)), "include"))
     folders += [os.path.join(wheels, part, "include")
-                for part in ("cu13", "cuda_runtime", "cuda_nvcc", "cuda_crt")]
+                for part in ("cu" + torch.version.cuda.split(".", maxsplit=1)[0], "cuda_runtime",
+                             "cuda_nvcc", "cuda_crt")]
     folders.append("/usr/local/cuda/include")
     found = [next((one for one in folders if os.path.exists(os.path.join(one, name))), None)
              for name in ("cuda_runtime.h", os.path.join("crt", "host_defines.h"))]

@@ -176,9 +176,12 @@ def mem_pool():
 def _shared(device):
     """Of a number, "cuda:1", torch.device("cuda"), or None for the current device."""
     if not hasattr(device, "__index__"):
-        given = torch.device("cuda" if device is None else device)
-        if given.type != "cuda":
-            raise _c.Error(f"device is {device!r}, not a CUDA device")
+        try:
+            given = torch.device("cuda" if device is None else device)
+        except (RuntimeError, TypeError):
+            given = None
+        if given is None or given.type != "cuda":
+            raise _c.Error(f"device is {device!r}, not a number or name of a CUDA device")
         device = torch.cuda.current_device() if given.index is None else given.index
     return _c.shared(_c.whole("device", device, (1 << 31) - 1))
 

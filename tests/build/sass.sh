@@ -19,8 +19,7 @@
 #   bitmap, where the home word     up to 64, also for the first lane of a group; a request that
 #   has no room                     cluster_bitmap serves from another block: on sm_90 72
 #   bitmap, for a group             up to 128; the exact search of a warp (malloc_warp): 64, on
-#                                   sm_75 and sm_80 144.  Its hint costs 24 bytes there, and turned
-#                                   a search of a full pool from 13,552 cycles (H100) into 762
+#                                   sm_75 and sm_80 144.  Its hint costs 24 bytes there
 #                                   A row of free pairs (malloc_row): 48, on sm_75 and sm_80 96
 #   rbtree                          malloc: two registers on sm_100 and later
 #   planes                          malloc, free: 24; beyond home, resize: 56; of a warp: 112

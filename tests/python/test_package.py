@@ -207,6 +207,9 @@ import ctypes, sys, types
 for name in ("torch", "cupy", "numpy"):
     sys.modules[name] = types.SimpleNamespace(
         __version__="13.0", version=types.SimpleNamespace(cuda="13.0"))
+def no_device(name):
+    raise TypeError(name)
+sys.modules["torch"].device = no_device
 import shpool, shpool.cupy, shpool.executor, shpool.torch
 
 class Odd:
