@@ -309,10 +309,12 @@ SIMT_FN void shpool_bitmap_move_hint(shpool_view view, uint32_t from, uint32_t t
 }
 
 /* Called by one lane, which has read `word`: the next long run is tried at granule `to`, if warps
- * have not met. */
+ * have not met.  No quarter says where one ends whose size is odd: the next one is searched, so
+ * that no gap is left. */
 SIMT_FN void shpool_bitmap_set_next(simt_addr base, uint32_t word, uint32_t to)
 {
-    const uint32_t next = ((to + 3u) >> 2 << SHPOOL_BITMAP_NEXT) & SHPOOL_BITMAP_NEXTS;
+    const uint32_t at   = ((to & 3u) == 0) ? to >> 2 : ~0u;
+    const uint32_t next = (at << SHPOOL_BITMAP_NEXT) & SHPOOL_BITMAP_NEXTS;
 
     if ((word & SHPOOL_BITMAP_SPREAD) == 0) { /* relaxed: as above */
         (void)simt_atomic_cas(base + SHPOOL_BITMAP_BEGIN, word,
@@ -332,9 +334,9 @@ SIMT_FN uint32_t shpool_bitmap_next_of(uint32_t word)
  * group was claiming in a pair that the caller's lane has seen. */
 #define SHPOOL_BITMAP_TRY     0x40000000u /* it may wait, and gives up soon; also with a pair */
 #define SHPOOL_BITMAP_WRAPPED 0x20000000u /* the search has gone on at the pool's beginning */
-#define SHPOOL_BITMAP_ALONE   0x10000000u /* warps have not met: a search for a long run takes large
-                                             steps.  Where they have, a search that ends sooner is
-                                             only repeated sooner, and disturbs others */
+#define SHPOOL_BITMAP_ALONE   0x10000000u /* of a long run, and warps have not met: large steps.
+                                             Where they have, a search that ends sooner is only
+                                             repeated sooner, and disturbs others */
 #define SHPOOL_BITMAP_VAIN    0x0000000fu /* number of searches and claims in vain; no more than
                                              DOUBLED */
 
@@ -440,8 +442,10 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
     uint32_t run   = SHPOOL_BITMAP_PAIR * simt_pin(p); /* where the free run up to p begins */
 
     *state_p &= ~(SHPOOL_BITMAP_WRAPPED | SHPOOL_BITMAP_CLAIMED | SHPOOL_BITMAP_ALONE);
-    *state_p |= ((shpool_bitmap_begin(view.base) & SHPOOL_BITMAP_SPREAD) == 0) ? SHPOOL_BITMAP_ALONE
-                                                                               : 0u;
+    if ((wish.need >= SHPOOL_BITMAP_TWO) &&
+        ((shpool_bitmap_begin(view.base) & SHPOOL_BITMAP_SPREAD) == 0)) {
+        *state_p |= SHPOOL_BITMAP_ALONE;
+    }
     SIMT_ROLLED
     for (;;) {
         /* pinned: registers are scarcer than the time of a search */
@@ -480,7 +484,7 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
             }
         }
         p += SIMT_WARP;
-        if ((wish.need >= SHPOOL_BITMAP_TWO) && ((*state_p & SHPOOL_BITMAP_ALONE) != 0)) {
+        if ((*state_p & SHPOOL_BITMAP_ALONE) != 0) {
             p = shpool_bitmap_skip(view, p, shpool_bitmap_row_of(simt_pin(wish.need)), &run,
                                    state_p);
         }
@@ -586,10 +590,13 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_warp(simt_addr base, uint32_t gra
         const uint32_t first  = shpool_bitmap_search(view, p, wish, &state);
 
         if (first != SHPOOL_BITMAP_NOWHERE) {
-            if ((need > SHPOOL_BITMAP_LOOK) && (simt_lane() == 0)) { /* the next long one follows */
-                shpool_bitmap_set_next(base, simt_peek(base + SHPOOL_BITMAP_BEGIN), first + need);
+            if (need > SHPOOL_BITMAP_LOOK) { /* the next long one follows */
+                if (simt_lane() == 0) {
+                    shpool_bitmap_set_next(base, simt_peek(base + SHPOOL_BITMAP_BEGIN),
+                                           first + need);
+                }
+                simt_warp_sync(SIMT_ALL_LANES);
             }
-            simt_warp_sync(SIMT_ALL_LANES);
             return first;
         }
         if (shpool_bitmap_gives_up(state) || shpool_bitmap_has_seen_all(base, before, &state)) {

@@ -484,6 +484,20 @@ static void random_kernel(void *arg)
     }
 }
 
+/* A pool that is a multiple of `tile` granules holds as many of them: none leaves a gap. */
+static uint32_t tile;
+
+static void tiles_kernel(void *arg)
+{
+    int         is_member;
+    shpool_heap heap = start(&is_member);
+
+    (void)arg;
+    for (uint32_t n = pool.word[0] / tile; is_member && (n > 0); n--, asked++) {
+        EXPECT(shpool_malloc_lanes(heap, mask, 16u * tile) != NULL);
+    }
+}
+
 /* ---- tests ---- */
 
 static void run(simt_kernel kernel, uint32_t granules, uint32_t alignment, uint32_t lanes,
@@ -531,6 +545,16 @@ UNIT_TEST(test_runs_across_windows_are_found)
     run(borders_kernel, 1500, 16, SIMT_ALL_LANES, 1);
     run(borders_kernel, 1423, 16, 0x55555555u, 0);
     run(borders_kernel, 3000, 16, SIMT_ALL_LANES, 1);
+}
+
+UNIT_TEST(test_tiles_fill_the_pool)
+{
+    static const uint32_t tiles[][2] = { { 704, 3 }, { 705, 3 }, { 711, 4 }, { 720, 4 } };
+
+    for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); i++) {
+        tile = tiles[i][0];
+        run(tiles_kernel, tile * tiles[i][1], 16, SIMT_ALL_LANES, 0);
+    }
 }
 
 UNIT_TEST(test_a_search_goes_around_the_pool)

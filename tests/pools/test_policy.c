@@ -269,7 +269,9 @@ static void in_vain_kernel(void *arg)
     while ((tile[count] = shpool_aligned_malloc_warp(heap, 128, p->number)) != NULL) {
         count++;
     }
-    p->steps = 0; /* the first one has tried to follow the last tile */
+    if (simt_lane() == 0) {
+        p->steps = 0; /* the first one has tried to follow the last tile */
+    }
     HEAP_EXPECT(&p->model, get_tile(p, heap, p->number) == NULL);
     while (count != 0) {
         shpool_free_warp(heap, tile[--count]);
