@@ -462,9 +462,16 @@ extern "C" __attribute__((visibility("default"))) const char *shpool_torch_insta
 
         TORCH_CHECK(native->name() == "native", "PyTorch has the allocator \"", native->name(),
                     "\" already");
+        TORCH_CHECK(!native->initialized() || native->isEnabled(),
+                    "caching_allocator_enable(False) was called before");
+        native->emptyCache();
         installed = new Allocator(native); /* first: new memory is released through it */
         Native::install(std::shared_ptr<Native>(installed, [](auto *) {}));
-        native->emptyCache();
+        for (DeviceIndex i = 0; native->initialized() && (i < c10::cuda::device_count()); i++) {
+            if (const double fraction = native->getMemoryFraction(i); fraction < 1) {
+                installed->setMemoryFraction(fraction, i); /* which uses the device */
+            }
+        }
     } catch (const c10::Error &error) {
         reason = error.what_without_backtrace();
         return reason.c_str();

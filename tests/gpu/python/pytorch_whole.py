@@ -134,7 +134,8 @@ class Whole(unittest.TestCase):
         self.assertGreater(torch.cuda.mem_get_info()[0], free)  # other programs use some
 
     def test_raw_memory(self):
-        before = torch.cuda.memory_allocated()
+        assert torch.cuda.get_per_process_memory_fraction() == 0.5
+    before = torch.cuda.memory_allocated()
         for stream in (None, torch.cuda.Stream()):
             pointer = torch.cuda.caching_allocator_alloc(MIB, stream=stream)
             self.assertEqual(torch.cuda.memory_allocated(), before + MIB)
@@ -384,6 +385,7 @@ class Whole(unittest.TestCase):
 LATE = """if True:
     import torch
     torch.cuda.set_device(0)
+    torch.cuda.set_per_process_memory_fraction(0.5)
     early = torch.arange(1 << 20, device="cuda")
     idle = torch.empty(64 << 20, dtype=torch.uint8, device="cuda")
     del idle
