@@ -254,7 +254,7 @@ template <bool POOL>
 static SEAM_CALL void load(const step &s, const memory &of, shpool_heap heap, simt_addr table)
 {
     loader<POOL>{ s, of, shpool_producer_init(heap, simt_from_shared(table), of.slots, of.bytes),
-                  seam_await_ns(0), s.p.pace >> 3 }.run();
+                  seam_ns(), s.p.pace >> 3 }.run();
 }
 
 #endif

@@ -64,16 +64,24 @@ SIMT_FN void seam_max64(unsigned long long *p, unsigned long long v) { (void)ato
 SIMT_FN void seam_spin() {}
 SIMT_FN void seam_fail(const char *, const char *) { __trap(); }
 
-/* Wait until `turn`, in ns; returns the time then. */
-SIMT_FN uint32_t seam_await_ns(uint32_t turn)
+SIMT_FN uint32_t seam_ns()
 {
     unsigned long long ns;
 
-    SIMT_ROLLED
-    do {
-        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
-    } while ((int)((uint32_t)ns - turn) < 0);
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(ns));
     return (uint32_t)ns;
+}
+
+/* Wait until `turn`, in ns; returns the time then. */
+SIMT_FN uint32_t seam_await_ns(uint32_t turn)
+{
+    uint32_t ns = seam_ns();
+
+    SIMT_ROLLED
+    while ((int)(ns - turn) < 0) {
+        ns = seam_ns();
+    }
+    return ns;
 }
 
 #if SIMT_HAS_BULK
@@ -204,7 +212,8 @@ SIMT_FN void seam_max64(unsigned long long *p, unsigned long long v)
 }
 SIMT_FN void     seam_spin() { simt_pause(100); } /* lets the other fibers run */
 SIMT_FN void     seam_fail(const char *what, const char *why) { machine_fail(what, why); }
-SIMT_FN uint32_t seam_await_ns(uint32_t turn) { return turn; } /* there is no timer */
+SIMT_FN uint32_t seam_ns() { return 0; } /* there is no timer */
+SIMT_FN uint32_t seam_await_ns(uint32_t turn) { return turn; }
 #define seam_copy_once simt_copy_async
 SIMT_FN float    seam_exp(float f) { return expf(f); }
 SIMT_FN float    seam_divide(float a, float b) { return a / b; }
