@@ -167,6 +167,14 @@ UNIT_TEST(test_addresses_never_run_out)
     end();
 }
 
+/* A device need not have a whole number of large pages; the range has. */
+UNIT_TEST(test_ranges_end_with_a_page)
+{
+    begin_on(1088 * MIB, "bins:memory=vmm,granule=128M");
+    play("a0-6=128M@0 free:a0@0 done b=192M@0 use:b@0 check free:b@0 free:a1-6@0 done trim:0");
+    end();
+}
+
 UNIT_TEST(test_a_device_that_is_no_peer_is_refused)
 {
     begin("bins:memory=vmm");

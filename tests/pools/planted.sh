@@ -291,7 +291,7 @@ device_unmaps_what_is_in_use|device/test_ranges|plain|*|has not finished with|de
 device_pages_double_in_use|device/test_ranges|plain|not while a place*|has not finished with|device/bins/vmm/double.c|s/is_elsewhere(&slab->place.i.) .. !bins_place_is_done(&slab->place.i.)/is_elsewhere(\&slab->place[i]) \&\& (i > slab->places)/
 device_pages_double_for_small_blocks|device/test_ranges|plain|once for smaller*|granule_create=|device/bins/vmm/double.c|s/return small > bytes . 2;/return 0;/
 device_pages_double_for_a_failure|device/test_ranges|plain|not for one*|driver_bytes=|device/bins/vmm/double.c|s/((need + pair - 1) . pair <= (limit - held) . pair)/1/
-device_pages_double_alone|device/test_ranges|plain|with several ranges*|granule_create<=|device/bins/vmm/range.c|s/few = whole(bins_round_up(bins, need));/few = bins_round_up(bins, need) + bins->granules.bytes;/
+device_pages_double_alone|device/test_ranges|plain|with several ranges*|granule_create<=|device/bins/vmm/range.c|s/few = whole(bins, bins_round_up(bins, need));/few = bins_round_up(bins, need) + bins->granules.bytes;/
 device_large_blocks_fit_best|device/test_train|plain|test_virtual*|reserved bytes|device/bins/block.c|s/return a->address < b->address;/return a->bytes < b->bytes;/
 device_lanes_keep_large_blocks|device/test_train|plain|test_virtual*|reserved bytes|device/bins/bins.c|s/(block->seq >= lane->steady)/1/
 device_pages_double_above_the_peak|device/test_train|plain|test_virtual*|caches that grow|device/bins/vmm/double.c|s/(more > 0) .. (held > bins_most(bins))/0/

@@ -62,16 +62,19 @@ static shpool_status add(bins_self *bins, bins_heap *heap, size_t bytes)
 }
 
 /* Granules of the largest size: all are doubled together. */
-static size_t whole(size_t bytes)
+static size_t whole(const bins_self *bins, size_t bytes)
 {
-    return (bytes + BINS_GRANULE_MOST - 1) / BINS_GRANULE_MOST * BINS_GRANULE_MOST;
+    size_t least = bins->granules.least; /* `granule` may be larger */
+    size_t most = (least > BINS_GRANULE_MOST) ? least : BINS_GRANULE_MOST;
+
+    return (bytes + most - 1) / most * most;
 }
 
 shpool_status bins_range_add(bins_self *bins, bins_heap *heap, size_t need)
 {
     /* for the small heap as little as can be: its table of blocks has an entry for 256 bytes */
-    size_t few = whole(bins_round_up(bins, need));
-    size_t many = whole(bins->device_bytes);
+    size_t few = whole(bins, bins_round_up(bins, need));
+    size_t many = whole(bins, bins->device_bytes);
     shpool_status status = SHPOOL_ERR_NO_MEMORY;
 
     if (heap->large && (many > few)) {
