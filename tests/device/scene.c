@@ -43,6 +43,14 @@ int virtual_memory(void **state)
     return clear_environment(state);
 }
 
+static size_t scene_device = 1024 * MIB;
+
+int large_device(void **state)
+{
+    scene_device = 64 * 1024 * MIB;
+    return clear_environment(state);
+}
+
 /* The base bins gets the kind of memory that is tried. */
 void open_kind(const char *spec, int device, shpool_device_allocator **allocator_p)
 {
@@ -87,7 +95,8 @@ void begin_on(size_t bytes, const char *spec)
 
 void begin(const char *spec)
 {
-    begin_on(1024 * MIB, spec);
+    begin_on(scene_device, spec);
+    scene_device = 1024 * MIB;
 }
 
 void end(void)

@@ -55,6 +55,7 @@ shpool_stream stream_of(char digit);
 
 /* Setups: a test runs with memory from cuMemAlloc, or with memory that is mapped, or with both. */
 int driver_memory(void **state);
+int large_device(void **state);
 int virtual_memory(void **state);
 
 static inline int is_virtual(void)
@@ -84,6 +85,7 @@ static inline int is_virtual(void)
         }                                                                                          \
     }
 #define SCENES(_table) SCENES_WITH(_table, clear_environment)
+#define SCENES_ON_LARGE(_table) SCENES_WITH(_table, large_device) /* of 64 GiB, not of 1 */
 #define SCENES_ON_BOTH(_table)                                                                     \
     SCENES_WITH(_table, driver_memory)                                                             \
     SCENES_WITH(_table, virtual_memory)

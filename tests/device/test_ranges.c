@@ -71,24 +71,15 @@ static const scene granules_double[] = {
     { "not by default in small programs", "bins", "a=96M@0 b=24M@0 granule_create=60" },
     { "from 64 on", "bins", "a=100M@0 b=28M@0 c=4M@0 granule_create=65 check" },
     { "not for many blocks", "bins", "a0-59=2M@0 b0-9=2M@0 granule_create=70" },
-    { "twice for large blocks", "bins", "a0-9=64M@0 granule_create=120" },
-    { "once for smaller ones", "bins", "a0-44=14M@0 granule_create=193" },
-    { "with several ranges of small blocks", "bins", "a0-399=512K@0 b=512M@0 granule_create<=140" },
     { "not while pieces of memory are free", "bins", "a=88M@1 b0-15=2M@1 free:b0-14/2@1 "
       "trim:all c=10M@1 d=4M@1 driver_bytes=134M" },
-    { "at once for a large request", "bins", "a=960M@0 granule_create=60 check" },
     { "not for one that fails", "bins", "limit:900M s=2M@0 a=960M@0!NO_MEMORY trim:0 b=2M@0 "
       "c=2M@0 driver_bytes=6M" },
-    { "all in pairs", "bins:granules=4", "a0-1=4M@0 granule_create=3 driver_bytes=8M check "
-      "use:a0-1@0 d=40M@0 driver_bytes=48M granule_create=6 use:d@0 use:a0-1@0 check "
-      "free:a0-1@0 free:d@0 trim:0 driver_bytes=0 granule_release=6 "
-      "forget e=2M@0 granule_create=1 driver_bytes=2M" },
     { "a half that is free", "bins:granules=3", "a=4M@0 b=2M@0 granule_create=3 c=2M@0 "
       "granule_create=4 driver_bytes=8M use:a@0 use:b@0 use:c@0 check free:a@0 free:b@0 free:c@0 "
       "c=8M@0 use:c@0 granule_create=4 check" },
     { "halves of both heaps", "bins:granules=4", "s=1K@0 a=6M@0 b=9M@0 use:a@0 use:b@0 use:s@0 "
       "check driver_bytes<=24M" },
-    { "halves get memory", "bins:granules=3", "a=4M@0 b=2M@0 c=12M@0 granule_create=6 check" },
     { "not while a place is in use", "bins:granules=107,wait=0", HOLES "b=100M@1 use:b@1 free:b@1 "
       "a0-8/2=20M@1 c=16M@1 d=4M@1 use:a0-8/2@1 use:c@1 use:d@1 check" },
     { "with moves", "bins:granules=30,wait=0", "a0-8=6M@1 use:a0-8@1 free:a0-8/2@1 b=20M@1 use:b@1 "
@@ -102,10 +93,68 @@ static const scene granules_double[] = {
       "d=2M@0 e=4M@0 driver_bytes=74M" },
     { "not for blocks that are smaller afterwards", "bins:hard=912M", "a0-59=15M@0 free:a0-58/2@0 "
       "done b=32M@0 free:b@0 b=96M@0" },
-    { "an odd spare one", "bins:granules=101,wait=0", HOLES "done b=100M@1 use:b@1 free:b@1 done "
-      "trim:114M a0-8/2=20M@1 x=4M@1 driver_bytes=214M y=4M@1 driver_bytes=212M use:y@1 check" },
 };
 SCENES(granules_double)
+
+/* A granule is at most a 1,024th of the device. */
+static const scene granules_double_again[] = {
+    { "twice for large blocks", "bins", "a0-9=64M@0 granule_create=120" },
+    { "once below a limit", "bins:hard=4G", "a0-9=64M@0 granule_create=176" },
+    { "with several ranges of small blocks", "bins", "a0-399=512K@0 b=512M@0 granule_create<=140" },
+    { "at once for a large request", "bins", "a=960M@0 granule_create=60 check" },
+    { "all in pairs", "bins:granules=4", "a0-1=4M@0 granule_create=3 driver_bytes=8M check "
+      "use:a0-1@0 d=40M@0 driver_bytes=48M granule_create=6 use:d@0 use:a0-1@0 check "
+      "free:a0-1@0 free:d@0 trim:0 driver_bytes=0 granule_release=6 "
+      "forget e=2M@0 granule_create=1 driver_bytes=2M" },
+    { "halves get memory", "bins:granules=3", "a=4M@0 b=2M@0 c=12M@0 granule_create=6 check" },
+    { "an odd spare one", "bins:granules=101,wait=0", HOLES "done b=100M@1 use:b@1 free:b@1 done "
+      "trim:114M a0-8/2=20M@1 x=4M@1 driver_bytes=214M y=4M@1 driver_bytes=212M use:y@1 check" },
+    { "once for smaller ones", "bins", "a0-44=14M@0 granule_create=193" },
+};
+SCENES_ON_LARGE(granules_double_again)
+
+static uint32_t next_random(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return *seed >> 2;
+}
+
+/* Random sizes up to 400 MiB on a device of 4 GiB: a request that is refused would have filled it.
+ * With granules of 16 MiB, the pieces between the blocks kept 4 % of the device. */
+UNIT_TEST(test_random_sizes_fill_the_device)
+{
+    void *ptr[40] = { NULL };
+    size_t bytes[40];
+    size_t live = 0;
+    size_t refused = SIZE_MAX;
+    uint32_t seed = 99;
+
+    begin_on(4096 * MIB, "bins:memory=vmm");
+    for (unsigned i = 0; i < 6000u; i++) {
+        unsigned k = next_random(&seed) % 40u;
+
+        if (ptr[k] != NULL) {
+            assert_ok(shpool_device_free(allocator, ptr[k], stream_of('1')));
+            ptr[k] = NULL;
+            live -= bytes[k];
+            continue;
+        }
+        bytes[k] = 1 + next_random(&seed) % (400 * MIB);
+        if (shpool_device_malloc(allocator, bytes[k], stream_of('1'), &ptr[k]) != SHPOOL_OK) {
+            refused = (live + bytes[k] < refused) ? live + bytes[k] : refused;
+            continue;
+        }
+        live += bytes[k];
+    }
+    for (unsigned k = 0; k < 40u; k++) {
+        assert_ok(shpool_device_free(allocator, ptr[k], stream_of('1')));
+    }
+    fake_finish_all();
+    end();
+    if (refused / (4096 * MIB / 1000) < 980) {
+        fail_msg("%zu of %zu bytes were refused", refused, 4096 * MIB);
+    }
+}
 
 /* ---- granules that move ---- */
 

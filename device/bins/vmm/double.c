@@ -23,9 +23,9 @@
 #define FEW_BYTES ((uint64_t)1440 << 20)
 #define FEW_TIMES 4u
 
-/* A limit of more granules than this loses at most a part in 256 if the rest is too small for one
- * of twice the size. */
-#define LIMIT_GRANULES 512u
+/* Granules are this part of the limit at most, because each free piece of memory keeps up to two;
+ * or of twice the first size, if no rest of the limit is lost. */
+#define LIMIT_GRANULES 1024u
 
 static bins_slab *next_range(bins_self *bins, const bins_slab *slab)
 {
@@ -298,7 +298,8 @@ static int is_there(bins_self *bins, size_t halves, size_t need)
         return 0;
     }
     return (held <= limit) && ((need + pair - 1) / pair <= (limit - held) / pair) &&
-           (((limit - held) % pair < g->bytes) || (g->bytes <= limit / LIMIT_GRANULES));
+           ((pair <= limit / LIMIT_GRANULES) ||
+            ((g->bytes == g->least) && ((limit - held) % pair < g->bytes)));
 }
 
 static int double_now(bins_self *bins, bins_lane *lane, size_t need)
