@@ -88,8 +88,8 @@ static void kernel(void *arg)
 
 static int is_wrong(void *arg) { return ((const trial *)arg)->wrong != 0; }
 
-/* A block of so many threads: SEEDS schedules, or every one of two allocations a thread.  1: one
- * fails. */
+/* Runs a block of `threads` threads: with SEEDS schedules, or, if `explore`, with two allocations
+ * for each thread and every schedule.  1: one of them fails. */
 static int run(const char *name, uint32_t threads, int explore)
 {
     const shpool_config want   = { .block_threads = threads, .payload_bytes = 160 * threads };

@@ -6,8 +6,8 @@
  * finish the rows that hold most memory first.
  *
  * A row on the board has a slot.  LEFT counts the chunks of its current step that are not taken
- * yet.  A warp that takes one may use the slot's other fields until it adds 1 to DONE, because the
- * owner waits for that before it continues.  There are no other waits here.
+ * yet.  A warp that takes a chunk may use the slot's other fields until it adds 1 to DONE: the
+ * owner waits until all chunks are in DONE.  There are no other waits here.
  */
 #ifndef SHPOOL_EXAMPLES_SPARSE_POOL_H
 #define SHPOOL_EXAMPLES_SPARSE_POOL_H

@@ -57,7 +57,8 @@ struct row_job {
     MACHINE_METHOD uint32_t length() const { return table.get(entries); } /* COUNT has found it */
 };
 
-/* Entries of a row's table; 0: the row has no products.  begin[] has prefix sums in FILL. */
+/* Entries of a row's table; 0: the row has no products.  In the pass FILL, begin[] has prefix
+ * sums. */
 SIMT_FN uint32_t row_entries(const product &p, pass which, uint32_t row)
 {
     const uint32_t products = p.products[row];

@@ -253,7 +253,7 @@ SIMT_FN uint32_t shpool_stage_is_wanted(const shpool_producer *p)
 /* The usual case: the oldest stage has been released, or will be soon, and its memory becomes that
  * of the slot `next`.  Everything is done before the wait, so that only the copy follows the
  * release; if the wait is in vain, the slot is written again.  0: another case.
- * *late: it has not been released, although the call has waited, if there is no other memory. */
+ * *late: it has not been released yet.  The call waits for that if there is no other memory. */
 SIMT_FN uint32_t shpool_stage_pass(shpool_producer *p, uint32_t lanes, uint32_t alignment,
                                    uint32_t bytes, simt_addr *data, uint32_t *late)
 {

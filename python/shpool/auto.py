@@ -64,8 +64,8 @@ def _begin(value):
     elif value == "1":
         sys.meta_path.insert(0, _AfterTorch)
     elif value not in ("", "0"):
-        warnings.warn(f"SHPOOL_TORCH={value} has no effect: 1 gives PyTorch libshpool's memory, 0 "
-                      "does not", RuntimeWarning, stacklevel=2)
+        warnings.warn(f"SHPOOL_TORCH={value} has no effect: 1 lets PyTorch allocate from "
+                      "libshpool, 0 does not", RuntimeWarning, stacklevel=2)
 
 
 _begin(os.environ.get("SHPOOL_TORCH", ""))

@@ -108,7 +108,7 @@ def _refuse_backend():
 def _name_settings(those):
     """Settings of PyTorch's own allocator that the user gave, and `those` that they are for."""
     if os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"):
-        warnings.warn("PYTORCH_NO_CUDA_MEMORY_CACHING has no effect: libshpool caches memory",
+        warnings.warn("PYTORCH_NO_CUDA_MEMORY_CACHING has no effect on libshpool, which caches",
                       RuntimeWarning, stacklevel=3)
     for name in SETTINGS:
         given = [part for part in _parts(name) if not part.startswith("pinned_")]
@@ -131,8 +131,8 @@ def _enable_functions():
 def enable():
     """Let all of PyTorch allocate from libshpool from now on.
 
-    Tensors that exist stay where they are.  No other thread may allocate meanwhile, and no graph or
-    pool may be in use.  A second call has no effect.
+    Scope: one thread, while no other one allocates, and outside of graphs' captures and pools.
+    Tensors that exist stay where they are.  A second call has no effect.
 
     Compiles the C++ part once for each PyTorch (about 10 s).  Without a compiler, CUDA's headers or
     PyTorch 2.6, C functions are used, and a warning says what is missing: running out of memory

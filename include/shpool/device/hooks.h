@@ -38,8 +38,8 @@ SHPOOL_API void  shpool_torch_init(int device_count);
 /** torch.cuda.empty_cache(): trims all devices that were used. */
 SHPOOL_API void  shpool_torch_reset(void);
 
-/** Limit on reserved bytes (on live ones if the base has no `hard`), as a fraction of the device's
- *  memory; 1 or more, or less than 0: none. */
+/** Limit the bytes that a device's allocator reserves to a fraction of the device's memory.  A base
+ *  without the key `hard` limits live bytes instead.  1 or more, or less than 0: no limit. */
 SHPOOL_API void  shpool_torch_memory_fraction(double fraction, int device);
 
 /** shpool_device_base(), the mapped memory around an address, for the device that has `ptr`; NULL

@@ -462,8 +462,7 @@ extern "C" __attribute__((visibility("default"))) const char *shpool_torch_insta
 
         TORCH_CHECK(native->name() == "native", "PyTorch has the allocator \"", native->name(),
                     "\" already");
-        TORCH_CHECK(!native->initialized() || native->isEnabled(),
-                    "caching_allocator_enable(False) was called before");
+        TORCH_CHECK(native->isEnabled(), "caching_allocator_enable(False) was called before");
         native->emptyCache();
         installed = new Allocator(native); /* first: new memory is released through it */
         Native::install(std::shared_ptr<Native>(installed, [](auto *) {}));

@@ -74,8 +74,8 @@ public:
         made->is_installed_ = true;
     }
 
-    /* Without caching, PyTorch's own calls cudaMalloc and cudaFree.  Its shortage is no
-     * OutOfMemoryError, so idle memory is returned before. */
+    /* Without caching, PyTorch's own allocator calls cudaMalloc and cudaFree.  Where these find no
+     * memory, it does not try again, so idle memory is returned now. */
     void enable(bool caching) override
     {
         native_->enable(caching);
