@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # No line of a source file has more than 100 columns, and no source file more than 700 lines: a file
-# holds one concept, and 700 lines are more than any concept here needs.
+# holds one concept, and 700 lines are more than any concept here needs.  Each script in Python
+# parses, also those that only a GPU runs.
 #
 #   top_srcdir   source folder [the one above this script's]
 #
@@ -49,6 +50,19 @@ long_files() {
     awk -v most=$most_lines 'FNR == most + 1 { print FILENAME ": more lines than " most }' "$@"
 }
 
+unparsed() {
+    python3 - "$@" <<'EOF'
+import ast
+import sys
+for name in sys.argv[1:]:
+    if name.endswith(".py"):
+        try:
+            ast.parse(open(name, encoding="utf-8").read())
+        except SyntaxError as error:
+            print(f"{name}:{error.lineno}: {error.msg}")
+EOF
+}
+
 failed=0
 rule() { # TEXT COMMAND: prints something of each file that breaks the rule
     # shellcheck disable=SC2046 # no name has a blank
@@ -70,4 +84,7 @@ fi
 rule "lines of $most_columns columns at most ($count files)" long_lines
 rule "no tabs in code, no blanks at the end of a line" blanks
 rule "files of $most_lines lines at most" long_files
+if command -v python3 >/dev/null; then
+    rule "scripts in Python parse" unparsed
+fi
 exit $failed
