@@ -128,6 +128,25 @@ UNIT_TEST_WITH(test_each_step_that_fails_is_named, set_up, NULL)
     }
 }
 
+/* Compiled without SHPOOL_LINKED; joining it may work, but then the allocator is not in it. */
+UNIT_TEST_WITH(test_a_kernel_that_calls_the_table_is_refused, set_up, NULL)
+{
+    static const struct { const char *cubin; const char *broken; const char *words; } cases[] = {
+        { "\177ELF\0shpool_image_mark\0", NULL, "" },
+        { NULL, "complete", "error : Undefined reference to 'shpool_image_mark' in 'kernel'" },
+        { NULL, "complete", "ptxas fatal : Unresolved extern function 'shpool_named_flags'" },
+    };
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
+        fake_jit_reset(12080);
+        fake.cubin = cases[i].cubin;
+        fake.cubin_bytes = 24;
+        fake.broken = cases[i].broken;
+        fake.words = cases[i].words;
+        link_fails("j_several", 90, SHPOOL_ERR_LINK, "compile it with -DSHPOOL_LINKED");
+    }
+}
+
 /* ---- inputs that are cut off or damaged ---- */
 
 enum { GUARDED_BYTES = 8192, GUARD = 4096 };
