@@ -15,10 +15,12 @@
  * With scope cluster (cluster_bitmap), read "cluster" for "block" throughout: the blocks of a
  * cluster pass the same base, as an offset, and call shpool_init() and shpool_fini() together.
  *
- * When an allocation is passed to another thread, the caller must synchronise, as with any shared
- * memory: a barrier, or a release and an acquire, between the last use here and the first use
- * there.
+ * Synchronise when an allocation is passed to another thread, as with any shared memory: a barrier,
+ * or a release and an acquire, between the last use here and the first use there.
  */
+#if defined(SHPOOL_CHECKED) && defined(__CUDACC__) /* shpool-check's functions come first */
+#include <shpool/shpool.cuh>
+#endif
 #ifndef SHPOOL_HEAP_H
 #define SHPOOL_HEAP_H
 
@@ -685,9 +687,7 @@ SIMT_FN uint32_t shpool_release(shpool_heap heap, uint32_t mark)
                ? SHPOOL_DO(heap, rewind, (heap.view, mark)) : 0u;
 }
 
-/**
- * Free everything in the calling thread's pool.  Scope and return value: as shpool_release().
- */
+/** Free everything in the calling thread's pool.  Scope and return value: as shpool_release(). */
 SIMT_FN uint32_t shpool_reset(shpool_heap heap)
 {
     return shpool_release(heap, 0);

@@ -492,9 +492,8 @@ SHPOOL_API shpool_status shpool_variable_get(size_t index, shpool_variable *vari
  * cuLibraryLoadData() or cuModuleLoadData().
  *
  * Results are cached in memory (the latest 64, at most 16 MiB) and, if $SHPOOL_CACHE_DIR is set,
- * also in that folder for other processes.  A cache hit does not load libnvJitLink and works on
- * systems without it.  Cached cubins stay valid when nvJitLink is updated; delete the folder to
- * link with the new version.
+ * also in that folder for other processes, also on systems without libnvJitLink.  If another
+ * version of nvJitLink is there than the one that made a file, the kernel is linked again.
  *
  * Scope: host, any thread; blocks while nvJitLink runs.
  * @param [in]  kernel       LTO-IR, fat binary or relocatable object; not retained
@@ -516,7 +515,8 @@ SHPOOL_API shpool_status shpool_variable_get(size_t index, shpool_variable *vari
  *                             libnvJitLink was not found (the detail says what was tried), is older
  *                             than the CUDA version that made the LTO-IR, or has another major
  *                             version
- *   - SHPOOL_ERR_LINK         the linker's own log is the detail
+ *   - SHPOOL_ERR_LINK         the linker's own log is the detail; or the kernel was compiled
+ *                             without SHPOOL_LINKED
  *   - SHPOOL_ERR_SPEC         SHPOOL_CACHE_BYTES is not a number, or the spec does not parse
  *   - SHPOOL_ERR_NO_MEMORY
  */

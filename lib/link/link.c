@@ -229,6 +229,17 @@ shpool_status shpool_link_code(const char *allocator, uint32_t arch,
     return status;
 }
 
+/* A kernel without SHPOOL_LINKED calls through the function table.  nvJitLink joins some of these,
+ * and the allocator is then not in the cubin; of others its log has these names. */
+static int calls_table(const void *text, size_t bytes)
+{
+    static const char mark[] = "shpool_image_mark";
+    static const char flags[] = "shpool_named_flags";
+
+    return (memmem(text, bytes, mark, sizeof(mark) - 1) != NULL) ||
+           (memmem(text, bytes, flags, sizeof(flags) - 1) != NULL);
+}
+
 shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const char *allocator,
                                uint32_t arch, void **cubin_p, size_t *bytes_p,
                                shpool_link_origin *origin_p)
@@ -265,7 +276,17 @@ shpool_status shpool_link_from(const void *kernel, size_t kernel_bytes, const ch
     if (spill != NULL) {
         part[input.parts++] = (shpool_link_part){ spill->data, spill->bytes, "spill" };
     }
-    return shpool_link_parts(&input, cubin_p, bytes_p, origin_p);
+    status = shpool_link_parts(&input, cubin_p, bytes_p, origin_p);
+    if (((status == SHPOOL_OK) && calls_table(*cubin_p, *bytes_p)) ||
+        ((status == SHPOOL_ERR_LINK) &&
+         calls_table(shpool_last_error(), strlen(shpool_last_error())))) {
+        free(*cubin_p);
+        *cubin_p = NULL;
+        *bytes_p = 0;
+        status = shpool_error(SHPOOL_ERR_LINK, "the kernel calls allocators through the function "
+                              "table: compile it with -DSHPOOL_LINKED");
+    }
+    return status;
 }
 
 shpool_status shpool_link(const void *kernel, size_t kernel_bytes, const char *allocator,

@@ -20,6 +20,8 @@
 The pool's allocator is chosen by name when it is opened.  Numba compiles a kernel for each
 allocator that it meets, and links it with that one's LTO-IR.  doc/NUMBA.md is the manual.
 """
+import os
+
 from . import _c
 
 OLDEST = (0, 30)
@@ -32,6 +34,9 @@ except ImportError:
 if tuple(int(part) for part in numba_cuda.__version__.split(".")[:2]) < OLDEST:
     raise ImportError(f"shpool.numba needs numba-cuda {OLDEST[0]}.{OLDEST[1]} or newer, this is "
                       f"{numba_cuda.__version__}: pip install --upgrade numba-cuda")
+if os.environ.get("NUMBA_ENABLE_CUDASIM", "0") not in ("", "0"):
+    raise ImportError("shpool.numba needs numba-cuda's compiler, not NUMBA_ENABLE_CUDASIM's "
+                      "simulator: unset that; shpool.executor runs C kernels without a GPU")
 
 try:
     from ._numba import (HeapType, PoolType, aligned_malloc, calloc, fini, free, free_block,  # noqa

@@ -176,5 +176,14 @@ if tool -o "$tmp/readme" "$tmp/readme.cu"; then
 else
     fail "README's program is not built"
 fi
+
+# A header of kernels may come before shpool/shpool.cuh; a program without the headers is refused.
+for header in heap.h stage.cuh; do
+    { echo "#include <shpool/$header>"; cat "$tmp/readme.cu"; } >"$tmp/first.cu"
+    tool "$tmp/first.cu" >"$tmp/out" 2>&1 || fail "$header first: $(cat "$tmp/out")"
+done
+tool --root "$tmp/none" "$tmp/readme.cu" 2>"$tmp/err"
+[ $? = 2 ] && grep -q "no $tmp/none/include/shpool/shpool.cuh: --root" "$tmp/err" ||
+    fail "without headers: $(cat "$tmp/err")"
 [ $failed = 0 ] && echo "PASS shpool-check"
 exit $failed

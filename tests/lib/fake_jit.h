@@ -27,8 +27,9 @@ static struct {
     size_t cubin_bytes;
     char given[FAKE_CUBIN_BYTES]; /* of the latest link that had a cubin: the text, as a string */
     unsigned pause_us;  /* that joining takes */
+    const char *words;  /* its log */
     const char *broken; /* the step that fails: "create", "add", "complete", "size" or "cubin" */
-} fake = { .lock = PTHREAD_MUTEX_INITIALIZER };
+} fake = { .words = "the fake linker's words\n", .lock = PTHREAD_MUTEX_INITIALIZER };
 
 struct nvJitLink {
     char text[FAKE_CUBIN_BYTES];
@@ -120,19 +121,17 @@ static int fake_cubin(shpool_jit_handle handle, void *cubin)
     return fake_breaks("cubin") ? 8 : SHPOOL_JIT_SUCCESS;
 }
 
-static const char fake_words[] = "the fake linker's words\n";
-
 static int fake_log_size(shpool_jit_handle handle, size_t *bytes)
 {
     (void)handle;
-    *bytes = sizeof(fake_words);
+    *bytes = strlen(fake.words) + 1;
     return SHPOOL_JIT_SUCCESS;
 }
 
 static int fake_log(shpool_jit_handle handle, char *log)
 {
     (void)handle;
-    memcpy(log, fake_words, sizeof(fake_words));
+    memcpy(log, fake.words, strlen(fake.words) + 1);
     return SHPOOL_JIT_SUCCESS;
 }
 
@@ -173,6 +172,7 @@ static inline void fake_jit_reset(uint32_t cuda)
 {
     memset(&fake, 0, sizeof(fake));
     (void)pthread_mutex_init(&fake.lock, NULL);
+    fake.words = "the fake linker's words\n";
     fake.cuda = cuda;
 }
 

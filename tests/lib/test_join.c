@@ -126,6 +126,28 @@ UNIT_TEST_WITH(test_each_step_that_fails_is_named, set_up, NULL)
             assert_detail(": the fake linker's words");
         }
     }
+    fake.broken = "complete"; /* as of setmaxnreg */
+    link_fails("j_several", 100 | SHPOOL_ARCH_LETTER('f'), SHPOOL_ERR_LINK,
+               "(nvJitLink 13.0 ignores the f: sm_100a may work) with result 6: the fake");
+}
+
+/* Compiled without SHPOOL_LINKED; joining it may work, but then the allocator is not in it. */
+UNIT_TEST_WITH(test_a_kernel_that_calls_the_table_is_refused, set_up, NULL)
+{
+    static const struct { const char *cubin; const char *broken; const char *words; } cases[] = {
+        { "\177ELF\0shpool_image_mark\0", NULL, "" },
+        { NULL, "complete", "error : Undefined reference to 'shpool_image_mark' in 'kernel'" },
+        { NULL, "complete", "ptxas fatal : Unresolved extern function 'shpool_named_flags'" },
+    };
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(cases); i++) {
+        fake_jit_reset(12080);
+        fake.cubin = cases[i].cubin;
+        fake.cubin_bytes = 24;
+        fake.broken = cases[i].broken;
+        fake.words = cases[i].words;
+        link_fails("j_several", 90, SHPOOL_ERR_LINK, "compile it with -DSHPOOL_LINKED");
+    }
 }
 
 /* ---- inputs that are cut off or damaged ---- */

@@ -315,6 +315,11 @@ class Versions(unittest.TestCase):
             with self.subTest(module, version=version):
                 self.assertIn(text, self.error_of(module, version, call, more))
 
+    def test_numbas_simulator_is_refused(self):
+        said = self.error_of("numba_cuda", "0.30.4", "numba",
+                             "__import__('os').environ['NUMBA_ENABLE_CUDASIM'] = '1'")
+        self.assertIn("unset that; shpool.executor runs C kernels", said)
+
     def test_missing_packages_are_named(self):
         for module, call, text in (("numba_cuda", "numba", "pip install 'numba-cuda[cu13]'"),
                                    ("torch", "torch", "pip install torch"),

@@ -158,6 +158,15 @@ sed -e 's/^\(block .* records \).*/\11 dropped 0/' -e '/^block /q' t >large
 echo 'm 0 - 4000000000 0 16 0' >>large
 echo 'end 1' >>large
 expect 1 'no pool of sm_90 serves these requests' "$bench" advise large
+# a producer of stages: its attempts are repeated, and it frees only when it must
+sed -e 's/^pool_bytes .*/pool_bytes 131072/' -e 's/^largest .*/largest 131000/' \
+    -e 's/^\(block .* records \).*/\15 dropped 0/' -e '/^block /q' t >stages
+printf 'w 0+31 %s 50000 50000 16 0\n' 0x0 0xc380 - | sed '/ - /s/50000 16/0 16/' >>stages
+printf 'f 0+31 %s 0 0\n' 0x0 0xc380 >>stages
+echo 'end 1' >>stages
+expect 0 '^# 1 request failed$' "$bench" advise stages
+expect 1 'no pool of sm_75 .*: record with the pool that you consider' \
+    "$bench" advise --arch sm_75 stages
 sed -e 's/^\(block .* records \).*/\10 dropped 9/' -e '/^block /q' t >nothing
 echo 'end 1' >>nothing
 expect 1 'no pool of sm_90 serves' "$bench" advise nothing

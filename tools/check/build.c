@@ -136,6 +136,25 @@ static int refuse(const char *source, const char *why)
     return CHECK_FAILED;
 }
 
+/* `own`: -I and the folder of libshpool's headers. */
+static int has_headers(const char *source, const char *own)
+{
+    char *path = NULL;
+    char *why = NULL;
+    int there = 0;
+
+    if (asprintf(&path, "%s/shpool/shpool.cuh", own + 2) >= 0) {
+        there = access(path, R_OK) == 0;
+        if (!there && (asprintf(&why, "there is no %s: --root FOLDER says where libshpool is "
+                                "installed", path) >= 0)) {
+            (void)refuse(source, why);
+            free(why);
+        }
+        free(path);
+    }
+    return there;
+}
+
 /* An option with a path of --root, or with the one of the installed library. */
 static int in_root(char **word_p, const char *option, const check_request *request,
                    const char *below, const char *installed)
@@ -152,7 +171,7 @@ static int preprocess(const check_request *request, const char *source, const ch
     int     status = CHECK_FAILED;
 
     if ((in_root(&names, "-I", request, "/include/shpool/check", INCLUDES "/shpool/check") >= 0) &&
-        (in_root(&own, "-I", request, "/include", INCLUDES) >= 0)) {
+        (in_root(&own, "-I", request, "/include", INCLUDES) >= 0) && has_headers(source, own)) {
         check_command_add(&what, request->compiler);
         add_all(&what, language);
         check_command_add(&what, names);

@@ -469,8 +469,8 @@ static void print_facts(const job *j)
                j->trace.allocator);
     }
     if (j->sums.failures != 0) {
-        printf("# %llu request%s failed: record with more payload_bytes, the kernel may need "
-               "more\n", j->sums.failures, bench_s(j->sums.failures));
+        printf("# %llu request%s failed%s\n", j->sums.failures, bench_s(j->sums.failures),
+               j->model.waits ? "" : ": record with more payload_bytes, the kernel may need more");
     }
     printf(j->model.waits ? "# requests can wait: less memory than the peak is possible\n"
                           : "# requests do not wait: choices with which one fails are left out\n");
@@ -562,9 +562,11 @@ static int advise(job *j)
         return no_memory();
     }
     if ((j->count == 0) || !(j->recorded.time.busy > 0)) {
-        tool_say("shpool-bench: %s: no pool of %s serves these requests%s%s; "
-                 "shpool-bench replay says what each allocator needs\n", j->trace.path, j->o->arch,
-                 (j->left_out[0] != '\0') ? ": " : "", j->left_out);
+        tool_say("shpool-bench: %s: no pool of %s serves these requests%s%s; %s\n", j->trace.path,
+                 j->o->arch, (j->left_out[0] != '\0') ? ": " : "", j->left_out,
+                 j->model.waits ? "a producer of stages uses all memory that it gets: record with "
+                                  "the pool that you consider"
+                                : "shpool-bench replay says what each allocator needs");
         return 1;
     }
     rank(j);
