@@ -60,22 +60,21 @@ AS_IF([test -n "$NVCC"], [
     awk '$[1] >= 75' | sort -n | tr '\n' ' '`
 
   AS_CASE([$with_cuda_arch],
-    [native], [shpool_list=
-               SHPOOL_NVCC_GENCODE="-arch=native"],
+    [native], [shpool_list=`$NVCC -arch=native -dryrun -cubin conftest.cu 2>&1 |
+                 sed -n 's/.*arch=sm_\(@<:@0-9@:>@*\).*/\1/p' | sort -un | tr '\n' ' '`],
     [all], [shpool_list=$shpool_all],
     [all-major], [shpool_list=`echo $shpool_all | tr ' ' '\n' |
                     awk '{ major = int($[1] / 10) } !seen@<:@major@:>@++' | tr '\n' ' '`],
-    [yes|no], [AC_MSG_ERROR([--with-cuda-arch needs a list])],
-    [shpool_list=`echo "$with_cuda_arch" | tr ',;' '\n\n' | sed 's/^sm_//' | sort -n |
+    [shpool_list=`echo "$with_cuda_arch" | tr -s ',;' '\n\n' | sed 's/^sm_//' | sort -n |
                     tr '\n' ' '`])
-  AS_IF([test "x$with_cuda_arch" != xnative], [
-    for shpool_arch in $shpool_list; do
-      AS_IF([$NVCC -dryrun -cubin -arch=sm_$shpool_arch conftest.cu >/dev/null 2>&1], [],
-        [AC_MSG_ERROR(m4_normalize([
-          --with-cuda-arch=$with_cuda_arch: nvcc $shpool_nvcc_release does not know
-          sm_$shpool_arch.  It knows $shpool_all and, with letters, such as 90a and 100f]))])
-    done
-  ])
+  AS_CASE([$with_cuda_arch:$shpool_list], [yes:*|no:*|*:|*:" "],
+    [AC_MSG_ERROR([--with-cuda-arch=$with_cuda_arch: it needs a list, such as 75,90])])
+  for shpool_arch in $shpool_list; do
+    AS_IF([$NVCC -dryrun -cubin -arch=sm_$shpool_arch conftest.cu >/dev/null 2>&1], [],
+      [AC_MSG_ERROR(m4_normalize([
+        --with-cuda-arch=$with_cuda_arch: nvcc $shpool_nvcc_release does not know
+        sm_$shpool_arch.  It knows $shpool_all and, with letters, such as 90a and 100f]))])
+  done
   shpool_high=
   for shpool_arch in $shpool_list; do
     AS_VAR_APPEND([SHPOOL_NVCC_GENCODE],
@@ -87,20 +86,14 @@ AS_IF([test -n "$NVCC"], [
     : "${SHPOOL_CUDA_LOW:=$shpool_arch}"
     shpool_high=$shpool_arch
   done
-  AS_IF([test -n "$SHPOOL_CUDA_LOW"], [
-    shpool_arch=$SHPOOL_CUDA_LOW
-    shpool_ptx=" -gencode=arch=compute_$shpool_arch,code=compute_$shpool_arch"
-    # the highest too, for GPUs that this nvcc does not know; "90a" does not run on later ones
-    AS_CASE([$shpool_high], [$SHPOOL_CUDA_LOW|*@<:@a-z@:>@], [],
-      [AS_VAR_APPEND([shpool_ptx],
-         [" -gencode=arch=compute_$shpool_high,code=compute_$shpool_high"])])
-    AS_VAR_APPEND([SHPOOL_NVCC_GENCODE], ["$shpool_ptx"])
-    AS_VAR_APPEND([SHPOOL_LTO_CFLAGS], ["$shpool_ptx"])
-    SHPOOL_CUDA_ARCHS=`echo $shpool_list | tr ' ' ','`
-  ], [
-    SHPOOL_CUDA_LOW=`echo $shpool_all | sed 's/ .*//'`
-    SHPOOL_CUDA_ARCHS=$with_cuda_arch
-  ])
+  shpool_ptx=" -gencode=arch=compute_$SHPOOL_CUDA_LOW,code=compute_$SHPOOL_CUDA_LOW"
+  # the highest too, for GPUs that this nvcc does not know; "90a" does not run on later ones
+  AS_CASE([$shpool_high], [$SHPOOL_CUDA_LOW|*@<:@a-z@:>@], [],
+    [AS_VAR_APPEND([shpool_ptx],
+       [" -gencode=arch=compute_$shpool_high,code=compute_$shpool_high"])])
+  AS_VAR_APPEND([SHPOOL_NVCC_GENCODE], ["$shpool_ptx"])
+  AS_VAR_APPEND([SHPOOL_LTO_CFLAGS], ["$shpool_ptx"])
+  SHPOOL_CUDA_ARCHS=`echo $shpool_list | tr ' ' ','`
   SHPOOL_LTO_ARCH=`echo "$SHPOOL_CUDA_LOW" | tr -d a-z`
   SHPOOL_LTO_LETTERS=90
   AS_IF([test "$SHPOOL_LTO_ARCH" -gt 90], [SHPOOL_LTO_LETTERS=$SHPOOL_LTO_ARCH])
