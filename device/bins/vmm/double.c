@@ -18,10 +18,12 @@
 /* Which part more granules there must be before it is tried again. */
 #define AGAIN 8u
 
-/* Programs that reserve fewer bytes have larger granules than the first ones only for blocks of
- * this many of them: there, a granule for each piece of free memory is soon a twentieth of all. */
-#define FEW_BYTES ((uint64_t)1440 << 20)
-#define FEW_TIMES 4u
+/* Each piece of free memory keeps about a granule.  Of fewer than FEW, nine are already more than
+ * may be idle.  So where more than FEW_PIECES are free, granules are doubled to fewer than FEW only
+ * for blocks of FEW_TIMES granules. */
+#define FEW        200u
+#define FEW_PIECES 2u
+#define FEW_TIMES  4u
 
 /* Granules are this part of the limit at most, because each free piece of memory keeps up to two;
  * or of twice the first size, if no rest of the limit is lost. */
@@ -64,20 +66,43 @@ static int may_double_range(const bins_self *bins, bins_slab *slab)
     return 1;
 }
 
-/* 1: more than half of the memory is in blocks that are too small for larger granules. */
+/* Bytes of the blocks below each of two sizes, and the number of those that are free. */
+typedef struct survey {
+    uint64_t small;
+    uint64_t medium;
+    size_t pieces;
+} survey;
+
+static void look(const bins_self *bins, const bins_heap *heap, survey *s)
+{
+    const size_t granule = bins->granules.bytes;
+
+    for (const bins_slab *slab = heap->slabs; slab != NULL; slab = slab->next) {
+        for (const bins_block *block = slab->first; block != NULL; block = block->above) {
+            if (!bins_is_hole(block)) {
+                s->small += (block->bytes < granule + granule / 2) ? block->bytes : 0;
+                s->medium += (block->bytes < FEW_TIMES * granule) ? block->bytes : 0;
+                s->pieces += (bins_state(block) == BINS_FREE);
+            }
+        }
+    }
+}
+
+/* 1: more than half of the memory is in blocks that are too small for larger granules.  Those of
+ * the small heap count from the third time on: programs whose blocks grow begin with small ones. */
 static int are_blocks_small(const bins_self *bins, uint64_t bytes)
 {
     const bins_granules *g = &bins->granules;
-    int few = (g->bytes > g->least) && (bytes < FEW_BYTES);
-    size_t large = few ? FEW_TIMES * g->bytes : g->bytes + g->bytes / 2;
-    uint64_t small = 0;
+    int again = (g->bytes > g->least);
+    survey s = { .pieces = 0 };
+    int few;
 
-    for (const bins_slab *slab = bins->heap[BINS_LARGE].slabs; slab != NULL; slab = slab->next) {
-        for (const bins_block *block = slab->first; block != NULL; block = block->above) {
-            small += (!bins_is_hole(block) && (block->bytes < large)) ? block->bytes : 0;
-        }
+    look(bins, &bins->heap[BINS_LARGE], &s);
+    few = again && (s.pieces > FEW_PIECES) && (bytes / FEW < 2 * (uint64_t)g->bytes);
+    if (g->bytes > 2 * g->least) {
+        look(bins, &bins->heap[BINS_SMALL], &s);
     }
-    return small > bytes / 2;
+    return (few ? s.medium : s.small) > bytes / 2;
 }
 
 /* 1: no stream uses what must be unmapped or changes its addresses. */
