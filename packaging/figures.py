@@ -42,7 +42,8 @@ import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 TEMPLATE, PAGE = "packaging/performance.in", "doc/performance.md"
-PAGES = ["README.md", "doc/CHOOSING.md", "doc/EXAMPLES.md", "doc/PERSISTENT.md", PAGE]
+PAGES = ["README.md", "doc/CHOOSING.md", "doc/DEVICE-MEMORY.md", "doc/EXAMPLES.md",
+         "doc/PERSISTENT.md", PAGE]
 TABLE = re.compile(r"(?P<commands>(?:^    .*\n)+)\n"
                    r"<!-- (?P<name>\w+):(?P<text>(?:.|\n)*?) -->\n", re.M)
 ORIGIN = re.compile(r"<!-- results (\S+) -->")
