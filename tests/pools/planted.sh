@@ -296,7 +296,7 @@ device_pages_double_for_a_failure|device/test_ranges|plain|not for one*|driver_b
 device_pages_double_alone|device/test_ranges|plain|with several ranges*|granule_create<=|device/bins/vmm/range.c|s/few = whole(bins, bins_round_up(bins, need));/few = bins_round_up(bins, need) + bins->granules.bytes;/
 device_large_blocks_fit_best|device/test_train|plain|test_virtual*|reserved bytes|device/bins/block.c|s/return a->address < b->address;/return a->bytes < b->bytes;/
 device_lanes_keep_large_blocks|device/test_train|plain|test_virtual*|reserved bytes|device/bins/bins.c|s/(block->seq >= lane->steady)/1/
-device_pages_double_above_the_peak|device/test_train|plain|test_virtual*|reserved bytes|device/bins/vmm/double.c|s/(more > 0) .. (held > bins_most(bins))/0/
+device_pages_double_above_the_peak|device/test_train|plain|test_virtual*|reserved bytes|device/bins/vmm/double.c|s/(more > g->count . FEW_HALVES) .. (held > bins_most(bins))/0/
 device_moves_into_holes|device/test_train|plain|test_virtual*|caches that grow|device/bins/vmm/site.c|s/s->top = bins_is_hole(highest) .. (above == NULL);/s->top = 0;/
 device_pages_double_past_the_limit|device/test_ranges|plain|not where the rest*|ran out|device/bins/vmm/double.c|s/((limit - held) % pair < g->bytes)/1/
 device_pages_double_by_halves|device/test_ranges|plain|halves get*|granule_create=|device/bins/vmm/double.c|s/^            count++;/            count += (slab == NULL);/

@@ -25,6 +25,9 @@
 #define FEW_PIECES 2u
 #define FEW_TIMES  4u
 
+/* Halves that get new memory do not count if they are at most this part of all granules. */
+#define FEW_HALVES 64u
+
 /* Granules are this part of the limit at most, because each free piece of memory keeps up to two;
  * or of twice the first size, if no rest of the limit is lost. */
 #define LIMIT_GRANULES 1024u
@@ -319,7 +322,7 @@ static int is_there(bins_self *bins, size_t halves, size_t need)
     uint64_t held = bins->count.driver_bytes + more * g->bytes;
     uint64_t pair = 2 * (uint64_t)g->bytes;
 
-    if ((more > 0) && (held > bins_most(bins))) {
+    if ((more > g->count / FEW_HALVES) && (held > bins_most(bins))) {
         return 0;
     }
     return (held <= limit) && ((need + pair - 1) / pair <= (limit - held) / pair) &&
