@@ -209,7 +209,7 @@ signalled() { # FILE SIGNALS COMMAND: the file [-: none] is as it was, and nothi
         number=$(sh -c "trap '' EXIT; kill -$signal \$\$" 2>/dev/null; echo $?)
         [ "$number" != 0 ] || { echo "SKIP $signal: the caller ignores it" && continue; }
         # shellcheck disable=SC2086 # words
-        timeout --preserve-status -k 10 -s "$signal" --foreground 0.5 $3 >"$work/said" 2>&1
+        timeout --preserve-status -k 10 -s "$signal" --foreground 0.2 $3 >"$work/said" 2>&1
         got=$?
         check "$signal: $3: status $got" test "$got" = "$number"
         check "$signal: $3: what is left" sh -c "cd '$work/kept' && { [ '$1' = - ] ||
