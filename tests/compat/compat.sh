@@ -1,12 +1,13 @@
 #!/bin/sh
-# cuda_memory's names as its programs use them, on the executor, and on a GPU if there is one
-# (built, in any case, if there is nvcc): compat/use.cu under each of the USE_* defines,
+# cuda_memory's names as its programs use them, on the executor, and on a GPU if there is one, else
+# their kernels are compiled, and of each file one program: compat/use.cu under the USE_* defines,
 # compat/cumem.cu under each define and with both kinds of headers, host files without nvcc, and how
 # much code a kernel with many calls becomes.
 set -u
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/shpool-compat.XXXXXX") || exit 99
 trap 'rm -rf "$tmp"' EXIT
 failed=0
+part= # all of it
 include="-I$top_builddir/include -I$top_srcdir/include -I$top_srcdir/include/shpool/compat"
 here=$top_srcdir/tests/compat
 
@@ -65,9 +66,12 @@ try() {
     run "$what, executor" $?
     if [ -n "$NVCC" ]; then
         # shellcheck disable=SC2086
-        $NVCC -std=c++17 -Xcompiler -Wall,-Wextra -Werror all-warnings -arch="sm_$cuda_low" \
+        $NVCC -std=c++17 -Xcompiler -Wall,-Wextra -Werror all-warnings -arch="sm_$cuda_low" $part \
             $include "$@" -o "$tmp/program" "$program" >"$tmp/log" 2>&1
-        run "$what, nvcc" $?
+        status=$?
+        [ -z "$part" ] || echo 'exit 77' >"$tmp/program"
+        run "$what, nvcc" $status
+        nvidia-smi -L >/dev/null 2>&1 || part=-ptx
     fi
 }
 
@@ -96,6 +100,7 @@ use "a program's own macros" thread_pool thread_pool::pmalloc "Thread Local (Bes
     -DOWN_MACROS -DUSE_THREAD_LOCAL_BEST_FIT
 
 nvcc=$NVCC
+part=
 for header in ALLOCATOR BLUEPRINT; do
     for define in NATIVE USE_THREAD_LOCAL USE_THREAD_LOCAL_BEST_FIT USE_WARP_LOCAL \
         USE_WARP_LOCAL_BEST_FIT; do
