@@ -103,9 +103,10 @@ check-sanitized:
 # a few twice, with the optimisation that users have.
 shpool_kept = $(addsuffix $(EXEEXT),tests/coalesce/test_random tests/coalesce/test_run \
 	tests/device/test_model tests/device/test_resource tests/lib/test_limits \
-	tests/pools/test_cluster tests/pools/test_conformance tests/pools/test_crowd \
-	tests/pools/test_explore tests/pools/test_explore_planes tests/pools/test_geometry \
-	tests/pools/test_warp_explore)
+	tests/pools/test_after_explore tests/pools/test_cluster tests/pools/test_cluster_explore \
+	tests/pools/test_conformance tests/pools/test_crowd tests/pools/test_explore \
+	tests/pools/test_explore_planes tests/pools/test_geometry tests/pools/test_lock \
+	tests/pools/test_wait_schedules tests/pools/test_warp_explore)
 shpool_once = $(filter-out $(shpool_unsanitized) $(shpool_kept),$(shpool_tests) \
 	$(shpool_coalesce_tests))
 check-rest:

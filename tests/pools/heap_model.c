@@ -215,7 +215,7 @@ uint32_t heap_preemptions(uint32_t usual)
     if (heap_long() != 0) {
         return usual + 1u;
     }
-    return (UNDER_TSAN && (usual > 1u)) ? 1u : usual;
+    return ((UNIT_STEP > 1u) && (usual > 1u)) ? 1u : usual;
 }
 
 uint32_t heap_seeds(uint32_t usual)

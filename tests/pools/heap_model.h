@@ -89,8 +89,8 @@ uint32_t heap_random(uint32_t *state);
 int heap_long(void);
 
 /** How many preemptions to explore in place of `usual`, and how many seeds: more with
- *  LIBSHPOOL_TEST_LONG, fewer under ThreadSanitizer, which sees a missing order in any schedule, at
- *  ten times the price of each. */
+ *  LIBSHPOOL_TEST_LONG, fewer preemptions under sanitizers, and seeds under ThreadSanitizer, which
+ *  sees a missing order in any schedule, at ten times the price of each. */
 uint32_t heap_preemptions(uint32_t usual);
 uint32_t heap_seeds(uint32_t usual);
 

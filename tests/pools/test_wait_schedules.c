@@ -184,8 +184,7 @@ static void explore(const asker *of, uint32_t threads, uint32_t preemptions, int
     explore_scene(&s, preemptions);
 }
 
-/* Preemptions where each further one multiplies the schedules by a hundred: none under
- * ThreadSanitizer. */
+/* Where each further preemption multiplies the schedules by a hundred: none under sanitizers. */
 static uint32_t one(void)
 {
     return heap_preemptions(2) - 1u;
