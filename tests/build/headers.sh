@@ -39,12 +39,19 @@ for header in $public_headers; do
         ;;
     esac
     # executor.h launches kernels that the host compiler built: not for nvcc
-    if [ -n "$NVCC" ] && [ "$name" != shpool/executor.h ]; then
+    if [ "$name" = shpool/executor.h ]; then
+        continue
+    elif ! grep -q '__CUDA\|cuda/' "$top_srcdir/$header" && [ "$name" = "${name%.cuh}" ]; then
+        printf '#include <%s>\n' "$name" >>"$tmp/all.cu"
+    elif [ -n "$NVCC" ]; then
         # shellcheck disable=SC2086
         check "nvcc  $name" $NVCC -std=c++17 -arch="sm_$cuda_low" $include ${more%%-isystem*} \
             -rdc=true -ptx -o "$tmp/t.ptx" "$tmp/t.cu"
     fi
 done
+# shellcheck disable=SC2086
+[ -z "$NVCC" ] || check "nvcc  all others" $NVCC -std=c++17 -arch="sm_$cuda_low" $include \
+    -rdc=true -ptx -o "$tmp/t.ptx" "$tmp/all.cu"
 
 if [ -n "$nvrtc_headers" ]; then
     for name in types.h abi.h layout.h layout.cuh simt.h module.h shpool.cuh shpool.hpp \
