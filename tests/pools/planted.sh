@@ -261,6 +261,9 @@ stage_without_fence|pools/test_stage|plain|test_a_thread*|after the last|include
 stage_takes_what_is_too_small|pools/test_stage|plain|test_a_thread*|not so: \|fault|include/shpool/stage.cuh|s/(memory.bytes - bytes <= bytes) \&\&/1 \&\&/
 stage_forgets_to_free|pools/test_stage|plain|test_a_thread*|not so: \|budget\|deadlock|include/shpool/stage.cuh|/^SIMT_FN void shpool_stage_free(/,/^}/s/^        shpool_free(p->heap, simt_from_shared(data));$/        ;/
 stage_keeps_memory_of_a_slot|pools/test_stage|plain|test_a_kept*|not so: \|fault\|budget|include/shpool/stage.cuh|s/^            shpool_stage_give(slot.at, lanes, none);$/            ;/
+stage_without_a_reason|pools/test_stage|plain|test_a_refused*|not so: |include/shpool/stage.cuh|s/^            stage.full = memory.bytes;$/            ;/
+stage_waits_for_what_cannot_come|pools/test_stage|plain|test_a_refused*|reason == |include/shpool/stage.cuh|s/ || (reason != SHPOOL_REFUSED_NONE);/;/
+stage_of_lanes_that_disagree|pools/test_stage|plain|test_lanes_that*|not so: \|fault\|deadlock|include/shpool/stage.cuh|s/^        return SHPOOL_REFUSED_GROUP;$/        ;/
 stage_is_known_to_one_lane|pools/test_stage|plain|test_a_warp*|not so: \|fault|include/shpool/stage.cuh|/one lane has written the slot/d
 stamp_not_compared|lib/test_join|plain|test_linker_of_the_same*|!=|lib/link/join.c|s/return (made == 0) .*/return 1;/
 random_without_rejection|device/test_array|plain|test_draws_that_would*|!=|device/arrays/random.c|s/while ((uint32_t)product < reject)/while (0)/
