@@ -351,7 +351,10 @@ SIMT_FN void shpool_stage_free(shpool_producer *p, uint32_t lanes, simt_addr dat
     p->refused = ~0u;
 }
 
-#define SHPOOL_STAGE_IN_LINE 16u /* attempts of a producer that has stages to look after */
+#define SHPOOL_STAGE_IN_LINE 16u   /* attempts of a producer that has stages to look after */
+#define SHPOOL_STAGE_ATTEMPT 2048u /* cycles, about a microsecond */
+#define SHPOOL_STAGE_AGAIN   64u   /* attempts until a pool is searched again, in vain for up to
+                                      10,000 cycles, in which no release is noticed */
 
 /* Why no free can serve a request, or NONE. */
 SIMT_FN uint32_t shpool_stage_refusal(shpool_heap heap, uint32_t lanes, uint32_t alignment,
@@ -390,11 +393,14 @@ SIMT_FN simt_addr shpool_stage_request(shpool_producer *p, uint32_t lanes, uint3
     return (ptr != NULL) ? simt_to_shared(ptr) : 0u;
 }
 
-/* Another thread may have freed memory since.  But a search in vain may take 10,000 cycles, and it
- * notices no release: it is repeated after a much longer wait, and then after as long again. */
-SIMT_FN uint32_t shpool_stage_asks_again(uint32_t attempt)
+/* Attempts since *begin: their length differs among GPUs, so the clock counts. */
+SIMT_FN uint32_t shpool_stage_attempts(uint32_t lanes, uint32_t *begin)
 {
-    return (attempt >= 64u) && ((attempt & (attempt - 1u)) == 0);
+    const uint32_t end = simt_clock();
+    const uint32_t n   = 1u + (end - *begin) / SHPOOL_STAGE_ATTEMPT;
+
+    *begin = end;
+    return (lanes != 0) ? simt_shfl(lanes, n, 0) : n;
 }
 
 /* The other cases: memory that fits, of a released stage or from the pool.  Released memory that
@@ -408,7 +414,9 @@ SIMT_FN shpool_stage_memory shpool_stage_find(shpool_producer *p, uint32_t lanes
 {
     const uint32_t reason = shpool_stage_refusal(p->heap, lanes, alignment, bytes, attempts);
     const shpool_stage_memory none    = {0, reason};
+    uint32_t                  begin   = simt_clock();
     uint32_t                  attempt = 0;
+    uint32_t                  again   = SHPOOL_STAGE_AGAIN;
     uint32_t                  fits;
 
     if (reason >= SHPOOL_REFUSED_GROUP) { /* the lanes disagree, or there is no pool */
@@ -428,7 +436,7 @@ SIMT_FN shpool_stage_memory shpool_stage_find(shpool_producer *p, uint32_t lanes
                 p->refused = ~0u;
                 return none;
             }
-            attempt++;
+            attempt += shpool_stage_attempts(lanes, &begin);
             if (asks) {
                 memory.data  = shpool_stage_request(p, lanes, alignment, bytes, attempts, last);
                 memory.bytes = bytes;
@@ -439,7 +447,10 @@ SIMT_FN shpool_stage_memory shpool_stage_find(shpool_producer *p, uint32_t lanes
             } else if (!full) {
                 shpool_stage_take_younger(p, lanes, &memory);
             }
-            p->refused = shpool_stage_asks_again(attempt) ? ~0u : p->refused;
+            if (attempt >= again) { /* another thread may have freed memory */
+                p->refused = ~0u;
+                again      = 2u * attempt;
+            }
         }
         if (memory.data != 0) {
             fits = shpool_stage_fits(memory, alignment, bytes) && !shpool_stage_is_wanted(p);
@@ -492,7 +503,8 @@ SIMT_FN shpool_stage shpool_stage_malloc_as(shpool_producer *p, uint32_t lanes, 
  * Scope: the producer's thread.
  * @param [in] alignment  as shpool_aligned_malloc(): 128 for TMA, up to 1,024 for its swizzles
  * @param [in] bytes      any number
- * @param [in] attempts   about as many microseconds, as shpool_malloc_wait()
+ * @param [in] attempts   of 2,048 cycles each, about a microsecond.  The last one may take as long
+ *                        as a wait of the hardware: 4 us on an H200
  * @return the stage.  `full` needs one arrival: shpool_stage_copy(), shpool_stage_expect() or, if
  *         threads have filled the stage, simt_mbar_arrive().  `data` 0: there is no stage, nothing
  *         has changed for consumers, and `full` is the reason:
