@@ -162,7 +162,7 @@ SIMT_FN shpool_stage shpool_stage_wait(shpool_stages *stages)
 
     stage.full = stages->at;
     simt_mbar_wait(stage.full, stages->parity);
-    stage.data = simt_load32(stage.full + SHPOOL_STAGE_MEMORY);
+    stage.data = simt_atomic_load(stage.full + SHPOOL_STAGE_MEMORY, SIMT_RELAXED);
     shpool_stages_next(stages);
     return stage;
 }
@@ -228,13 +228,12 @@ SIMT_FN shpool_stage_memory shpool_stage_memory_at(simt_addr slot)
     return memory;
 }
 
-/* One lane writes for a warp. */
-SIMT_FN void shpool_stage_give(simt_addr slot, uint32_t lanes, shpool_stage_memory memory)
+/* All lanes of a warp write the same, so that each of them may start the copies: its arrival on
+ * "full" releases what it wrote itself. */
+SIMT_FN void shpool_stage_give(simt_addr slot, shpool_stage_memory memory)
 {
-    if ((lanes == 0) || (simt_lane() == 0)) {
-        simt_store32(slot + SHPOOL_STAGE_MEMORY, memory.data);
-        simt_store32(slot + SHPOOL_STAGE_MEMORY + 4u, memory.bytes);
-    }
+    simt_atomic_store(slot + SHPOOL_STAGE_MEMORY, memory.data, SIMT_RELAXED);
+    simt_atomic_store(slot + SHPOOL_STAGE_MEMORY + 4u, memory.bytes, SIMT_RELAXED);
 }
 
 /* Whether memory is large enough, and at most twice as large.  bytes: not 0. */
@@ -273,7 +272,7 @@ SIMT_FN uint32_t shpool_stage_pass(shpool_producer *p, uint32_t lanes, uint32_t 
     next   = shpool_stages_after(p->next);
     fits &= (p->held != 0) & shpool_stage_fits(memory, alignment, bytes);
     if (fits && !full) {
-        shpool_stage_give(p->next.at, lanes, memory);
+        shpool_stage_give(p->next.at, memory);
     }
     if ((done == 0) && fits && (full || (bytes >= p->refused))) { /* no other memory */
         done = (uint32_t)simt_mbar_wait_briefly(released, p->oldest.parity);
@@ -336,7 +335,7 @@ SIMT_FN void shpool_stage_take_younger(const shpool_producer *p, uint32_t lanes,
             if (lanes != 0) {
                 simt_warp_sync(lanes); /* all have read the slot */
             }
-            shpool_stage_give(slot.at, lanes, none);
+            shpool_stage_give(slot.at, none);
         }
     }
 }
@@ -480,15 +479,12 @@ SIMT_FN shpool_stage shpool_stage_malloc_as(shpool_producer *p, uint32_t lanes, 
                 simt_warp_sync(lanes); /* all have read the slot */
             }
             stage.data = memory.data;
-            shpool_stage_give(p->next.at, lanes, memory);
+            shpool_stage_give(p->next.at, memory);
             shpool_stages_next(&p->next);
             p->held++;
         } else {
             stage.full = memory.bytes;
         }
-    }
-    if (lanes != 0) {
-        simt_warp_sync(lanes); /* one lane has written the slot; any may start the copies */
     }
     return stage;
 }
