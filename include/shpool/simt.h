@@ -143,8 +143,8 @@
  *                              previous one, which has this parity, has ended; acquire.  Returns 0
  *                              if the mbarrier is two phases further on.
  *   simt_mbar_wait(a, parity)  waits until simt_mbar_test() would be nonzero; acquire
- *   simt_mbar_wait_briefly(a, parity)   simt_mbar_test() that waits for about a microsecond before
- *                              it returns 0 (SIMT_HAS_BULK)
+ *   simt_mbar_wait_briefly(a, parity)   simt_mbar_test() that waits for as long as the hardware
+ *                              does, 4 us on an H200, before it returns 0 (SIMT_HAS_BULK)
  *   simt_mbar_inval(a)         required before the 8 bytes are used for anything else
  *
  * Copies by the copy engine (SIMT_HAS_BULK: sm_90 and newer): multiples of 16 bytes, at most

@@ -19,7 +19,7 @@
  *         shpool_producer producer = shpool_producer_init(heap, table, 8, 0);
  *         for (...) {
  *             shpool_stage stage = shpool_stage_malloc_warp(&producer, 128, bytes, 100000);
- *             if (stage.data == 0) ...                            // no memory in time
+ *             if (stage.data == 0) ...                            // stage.full says why
  *             if (threadIdx.x == 0) {
  *                 shpool_stage_copy(stage, from, bytes);
  *             }
@@ -67,8 +67,9 @@
 
 /** A stage: two numbers, to be passed by value. */
 typedef struct shpool_stage {
-    simt_addr data; /**< its memory in shared memory; 0: it has none, and there is no stage */
-    simt_addr full; /**< mbarrier on which copies into it complete */
+    simt_addr data; /**< its memory in shared memory; 0: there is no stage */
+    simt_addr full; /**< mbarrier on which copies into it complete; without a stage the reason, a
+                         shpool_refusal */
 } shpool_stage;
 
 /** A consumer's place in a table.  Created by shpool_stages_of(). */
@@ -79,10 +80,10 @@ typedef struct shpool_stages {
     simt_addr end;
 } shpool_stages;
 
-/** Memory of a stage.  data 0: none. */
+/** Memory of a stage. */
 typedef struct shpool_stage_memory {
-    simt_addr data;
-    uint32_t  bytes;
+    simt_addr data;  /**< 0: none */
+    uint32_t  bytes; /**< without memory the reason, a shpool_refusal */
 } shpool_stage_memory;
 
 /** A producer's.  Created by shpool_producer_init(); do not copy it. */
@@ -161,7 +162,7 @@ SIMT_FN shpool_stage shpool_stage_wait(shpool_stages *stages)
 
     stage.full = stages->at;
     simt_mbar_wait(stage.full, stages->parity);
-    stage.data = simt_load32(stage.full + SHPOOL_STAGE_MEMORY);
+    stage.data = simt_atomic_load(stage.full + SHPOOL_STAGE_MEMORY, SIMT_RELAXED);
     shpool_stages_next(stages);
     return stage;
 }
@@ -227,13 +228,12 @@ SIMT_FN shpool_stage_memory shpool_stage_memory_at(simt_addr slot)
     return memory;
 }
 
-/* One lane writes for a warp. */
-SIMT_FN void shpool_stage_give(simt_addr slot, uint32_t lanes, shpool_stage_memory memory)
+/* All lanes of a warp write the same, so that each of them may start the copies: its arrival on
+ * "full" releases what it wrote itself. */
+SIMT_FN void shpool_stage_give(simt_addr slot, shpool_stage_memory memory)
 {
-    if ((lanes == 0) || (simt_lane() == 0)) {
-        simt_store32(slot + SHPOOL_STAGE_MEMORY, memory.data);
-        simt_store32(slot + SHPOOL_STAGE_MEMORY + 4u, memory.bytes);
-    }
+    simt_atomic_store(slot + SHPOOL_STAGE_MEMORY, memory.data, SIMT_RELAXED);
+    simt_atomic_store(slot + SHPOOL_STAGE_MEMORY + 4u, memory.bytes, SIMT_RELAXED);
 }
 
 /* Whether memory is large enough, and at most twice as large.  bytes: not 0. */
@@ -272,7 +272,7 @@ SIMT_FN uint32_t shpool_stage_pass(shpool_producer *p, uint32_t lanes, uint32_t 
     next   = shpool_stages_after(p->next);
     fits &= (p->held != 0) & shpool_stage_fits(memory, alignment, bytes);
     if (fits && !full) {
-        shpool_stage_give(p->next.at, lanes, memory);
+        shpool_stage_give(p->next.at, memory);
     }
     if ((done == 0) && fits && (full || (bytes >= p->refused))) { /* no other memory */
         done = (uint32_t)simt_mbar_wait_briefly(released, p->oldest.parity);
@@ -335,7 +335,7 @@ SIMT_FN void shpool_stage_take_younger(const shpool_producer *p, uint32_t lanes,
             if (lanes != 0) {
                 simt_warp_sync(lanes); /* all have read the slot */
             }
-            shpool_stage_give(slot.at, lanes, none);
+            shpool_stage_give(slot.at, none);
         }
     }
 }
@@ -350,14 +350,34 @@ SIMT_FN void shpool_stage_free(shpool_producer *p, uint32_t lanes, simt_addr dat
     p->refused = ~0u;
 }
 
-#define SHPOOL_STAGE_IN_LINE 16u /* attempts of a producer that has stages to look after */
+#define SHPOOL_STAGE_IN_LINE 16u   /* attempts of a producer that has stages to look after */
+#define SHPOOL_STAGE_ATTEMPT 2048u /* cycles, about a microsecond */
+#define SHPOOL_STAGE_AGAIN   64u   /* attempts until a pool is searched again, in vain for up to
+                                      10,000 cycles, in which no release is noticed */
 
-/* One request to the pool.  A producer that holds nothing waits in line for as long as it may. */
+/* Why no free can serve a request, or NONE. */
+SIMT_FN uint32_t shpool_stage_refusal(shpool_heap heap, uint32_t lanes, uint32_t alignment,
+                                      uint32_t bytes, uint32_t attempts)
+{
+    if ((lanes != 0) &&
+        !shpool_is_group(heap, lanes, NULL, bytes, shpool_rest(alignment, attempts), 0)) {
+        return SHPOOL_REFUSED_GROUP;
+    }
+    if (heap.view.bytes == 0) {
+        return SHPOOL_REFUSED_EMPTY;
+    }
+    if (shpool_alignment(heap, alignment) == 0) {
+        return SHPOOL_REFUSED_ALIGNMENT;
+    }
+    return (bytes > heap.largest) ? SHPOOL_REFUSED_SIZE : SHPOOL_REFUSED_NONE;
+}
+
+/* One request to the pool.  The last one waits in line for as long as it may. */
 SIMT_FN simt_addr shpool_stage_request(shpool_producer *p, uint32_t lanes, uint32_t alignment,
-                                       uint32_t bytes, uint32_t attempts)
+                                       uint32_t bytes, uint32_t attempts, uint32_t last)
 {
     const uint32_t group = (lanes != 0) ? lanes : 1u << simt_lane();
-    uint32_t       tries = (p->held == 0) ? attempts
+    uint32_t       tries = last ? attempts
                            : shpool_turn_is_taken(p->heap.view) ? SHPOOL_STAGE_IN_LINE : 1u;
     void          *ptr;
 
@@ -366,59 +386,70 @@ SIMT_FN simt_addr shpool_stage_request(shpool_producer *p, uint32_t lanes, uint3
     }
     ptr = shpool_aligned_malloc_wait_lanes(p->heap, group, alignment, bytes, tries);
     p->refused = (ptr == NULL) ? bytes : ~0u;
-    if ((ptr == NULL) && (p->held != 0) && ((lanes == 0) || (simt_lane() == 0))) {
+    if ((ptr == NULL) && !last && ((lanes == 0) || (simt_lane() == 0))) {
         shpool_note_wait(p->heap); /* not a failure: it is repeated */
     }
     return (ptr != NULL) ? simt_to_shared(ptr) : 0u;
 }
 
-/* Another thread may have freed memory since.  But a search in vain may take 10,000 cycles, and it
- * notices no release: it is repeated after a much longer wait, and then after as long again. */
-SIMT_FN uint32_t shpool_stage_asks_again(uint32_t attempt)
+/* Attempts since *begin: their length differs among GPUs, so the clock counts. */
+SIMT_FN uint32_t shpool_stage_attempts(uint32_t lanes, uint32_t *begin)
 {
-    return (attempt >= 64u) && ((attempt & (attempt - 1u)) == 0);
+    const uint32_t end = simt_clock();
+    const uint32_t n   = 1u + (end - *begin) / SHPOOL_STAGE_ATTEMPT;
+
+    *begin = end;
+    return (lanes != 0) ? simt_shfl(lanes, n, 0) : n;
 }
 
 /* The other cases: memory that fits, of a released stage or from the pool.  Released memory that
- * does not fit is freed, and all of it while others wait for memory.
+ * does not fit is freed, and all of it while others wait for memory.  A request that no free can
+ * serve is made once, for the report.
  * late: more stages in flight are needed, so the pool comes first.  Otherwise the oldest one, which
  * is released in the meantime, would always be as late for the next stage. */
 SIMT_FN shpool_stage_memory shpool_stage_find(shpool_producer *p, uint32_t lanes,
                                               uint32_t alignment, uint32_t bytes,
                                               uint32_t attempts, uint32_t late)
 {
-    const shpool_stage_memory none    = {0, 0};
+    const uint32_t reason = shpool_stage_refusal(p->heap, lanes, alignment, bytes, attempts);
+    const shpool_stage_memory none    = {0, reason};
+    uint32_t                  begin   = simt_clock();
     uint32_t                  attempt = 0;
+    uint32_t                  again   = SHPOOL_STAGE_AGAIN;
     uint32_t                  fits;
 
-    late = (lanes != 0) ? (uint32_t)simt_all(lanes, late != 0) : late;
-    if (p->heap.view.bytes == 0) {
+    if (reason >= SHPOOL_REFUSED_GROUP) { /* the lanes disagree, or there is no pool */
         return none;
     }
+    late = (lanes != 0) ? (uint32_t)simt_all(lanes, late != 0) : late;
     SIMT_ROLLED
     for (;;) {
         const uint32_t      full   = (p->held != 0) && (p->next.at == p->oldest.at);
-        const uint32_t      asks   = !full && (bytes < p->refused);
+        const uint32_t      last   = (p->held == 0) || (reason != SHPOOL_REFUSED_NONE);
+        const uint32_t      asks   = last || (!full && (bytes < p->refused));
         shpool_stage_memory memory = none;
 
-        if ((p->held == 0) || (late && asks && (attempt == 0)) ||
+        if (last || (late && asks && (attempt == 0)) ||
             !shpool_stage_take_oldest(p, lanes, !asks, &memory)) {
             if (attempt >= attempts) {
                 p->refused = ~0u;
                 return none;
             }
-            attempt++;
+            attempt += shpool_stage_attempts(lanes, &begin);
             if (asks) {
-                memory.data  = shpool_stage_request(p, lanes, alignment, bytes, attempts);
+                memory.data  = shpool_stage_request(p, lanes, alignment, bytes, attempts, last);
                 memory.bytes = bytes;
                 if (memory.data != 0) {
                     return memory;
                 }
-                attempt = (p->held == 0) ? attempts : attempt;
+                attempt = last ? attempts : attempt;
             } else if (!full) {
                 shpool_stage_take_younger(p, lanes, &memory);
             }
-            p->refused = shpool_stage_asks_again(attempt) ? ~0u : p->refused;
+            if (attempt >= again) { /* another thread may have freed memory */
+                p->refused = ~0u;
+                again      = 2u * attempt;
+            }
         }
         if (memory.data != 0) {
             fits = shpool_stage_fits(memory, alignment, bytes) && !shpool_stage_is_wanted(p);
@@ -448,13 +479,12 @@ SIMT_FN shpool_stage shpool_stage_malloc_as(shpool_producer *p, uint32_t lanes, 
                 simt_warp_sync(lanes); /* all have read the slot */
             }
             stage.data = memory.data;
-            shpool_stage_give(p->next.at, lanes, memory);
+            shpool_stage_give(p->next.at, memory);
             shpool_stages_next(&p->next);
             p->held++;
+        } else {
+            stage.full = memory.bytes;
         }
-    }
-    if (lanes != 0) {
-        simt_warp_sync(lanes); /* one lane has written the slot; any may start the copies */
     }
     return stage;
 }
@@ -469,10 +499,17 @@ SIMT_FN shpool_stage shpool_stage_malloc_as(shpool_producer *p, uint32_t lanes, 
  * Scope: the producer's thread.
  * @param [in] alignment  as shpool_aligned_malloc(): 128 for TMA, up to 1,024 for its swizzles
  * @param [in] bytes      any number
- * @param [in] attempts   about as many microseconds, as shpool_malloc_wait()
- * @return the stage.  Its `data` is 0, and nothing has changed for consumers, if there was no
- *         memory.  Otherwise `full` needs one arrival: shpool_stage_copy(), shpool_stage_expect()
- *         or, if threads have filled the stage, simt_mbar_arrive()
+ * @param [in] attempts   of 2,048 cycles each, about a microsecond.  The last one may take as long
+ *                        as a wait of the hardware: 4 us on an H200
+ * @return the stage.  `full` needs one arrival: shpool_stage_copy(), shpool_stage_expect() or, if
+ *         threads have filled the stage, simt_mbar_arrive().  `data` 0: there is no stage, nothing
+ *         has changed for consumers, and `full` is the reason:
+ *         SHPOOL_REFUSED_NONE       memory, or the next slot, is still in use after the attempts
+ *         SHPOOL_REFUSED_SIZE       bytes, or room, are more than the pool ever serves
+ *         SHPOOL_REFUSED_ALIGNMENT  not a power of two, or more than the pool's
+ *         SHPOOL_REFUSED_EMPTY      the heap has no pool
+ *         SHPOOL_REFUSED_GROUP      check=1: the lanes of a warp disagree about the request
+ *         All but NONE are returned at once, unless memory that fits passes on
  */
 SIMT_FN shpool_stage shpool_stage_malloc(shpool_producer *p, size_t alignment, size_t bytes,
                                          uint32_t attempts)

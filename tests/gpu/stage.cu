@@ -8,6 +8,7 @@
  *         of tiles, and by stages with a table of as many slots, in a pool with room for more:
  *         where a thread begins to search there may be a hole.  The producer is a thread or a warp,
  *         one of whose lanes copies.  Printed: cycles a stage.
+ * bound   A stage that nobody can get is refused after about as many microseconds as attempts.
  *
  *   stage [--limit R]     R: cycles of stages divided by those of the ring that are too many [2]
  *
@@ -323,6 +324,33 @@ __global__ void __launch_bounds__((1 + CONSUMERS) * 32)
 #endif
 }
 
+/* The table is full, and nobody releases. */
+__global__ void wait_in_vain(shpool_pool pool, unsigned attempts, unsigned *cycles)
+{
+#if SIMT_HAS_BULK
+    extern __shared__ __align__(128) unsigned char smem[];
+    __shared__ __align__(16) unsigned char         table[SHPOOL_STAGES_BYTES(2)];
+    shpool_heap                                    heap = shpool_init(&pool, smem);
+
+    if (threadIdx.x == 0) {
+        shpool_stages_init(table, 2, 1);
+
+        shpool_producer    p     = shpool_producer_init(heap, table, 2, 0);
+        const shpool_stage one   = shpool_stage_malloc(&p, 16, 1024, 1);
+        const shpool_stage two   = shpool_stage_malloc(&p, 16, 1024, 1);
+        const unsigned     begin = simt_clock();
+        const shpool_stage none  = shpool_stage_malloc(&p, 16, 1024, attempts);
+
+        *cycles = ((none.data == 0) && (none.full == SHPOOL_REFUSED_NONE)) ? simt_clock() - begin
+                                                                           : 0;
+        shpool_stage_release(one);
+        shpool_stage_release(two);
+        shpool_producer_fini(&p);
+    }
+    shpool_fini(heap);
+#endif
+}
+
 struct memory {
     unsigned           *source;
     unsigned           *cycles;
@@ -356,6 +384,21 @@ void run_check(const memory &m)
     gpu_wait("check");
     (void)cudaMemcpy(wrong, m.wrong, sizeof(wrong), cudaMemcpyDeviceToHost);
     (void)gpu_check(wrong[0] == 0, "%u words differ from what was copied", wrong[0]);
+    (void)shpool_close(&pool);
+}
+
+void run_bound(const memory &m)
+{
+    constexpr unsigned attempts = 1000;
+    shpool_pool        pool     = open_pool(32, 8 * 1024);
+    unsigned           cycles   = 0;
+
+    (void)gpu_check(shpool_launch(wait_in_vain, 1, 32, nullptr, &pool, attempts, m.cycles) ==
+                    SHPOOL_OK, "launch: %s", shpool_last_error());
+    gpu_wait("a wait in vain");
+    (void)cudaMemcpy(&cycles, m.cycles, sizeof(cycles), cudaMemcpyDeviceToHost);
+    (void)gpu_check((cycles >= attempts * 1000u) && (cycles <= attempts * 4000u),
+                    "%u attempts take %u cycles", attempts, cycles);
     (void)shpool_close(&pool);
 }
 
@@ -448,6 +491,7 @@ int main(int argc, char **argv)
     fill<<<264, 256>>>(m.source);
     gpu_wait("fill");
     run_check(m);
+    run_bound(m);
     compare_all(m, limit);
     std::printf("stage: %u checks passed, %u failed\n", gpu_passed, gpu_failed);
     return (gpu_failed == 0) ? 0 : 1;

@@ -254,14 +254,17 @@ after_malloc_without_fence|pools/test_after|plain|test_no_copy*|after the last|i
 bulk_store_without_fence|loadstore/test_paths|plain|test_shared_to_global|after the last|include/shpool/impl/wide.h|s/^    simt_fence_async(); .. as in.*//
 after_keeps_its_queue|pools/test_after|plain|test_the_queue*|not so: |include/shpool/after.h|s/^        shpool_free(after->heap, simt_from_shared(after->entries));$//
 stage_does_not_wait|pools/test_stage|plain|test_memory_passes*|not so: \|fault|include/shpool/stage.cuh|s/(done != 0) . (fits != 0)/(fits != 0)/
-stage_is_not_written_again|pools/test_stage|plain|test_a_slot_gets*|not so: \|fault|include/shpool/stage.cuh|s/^            shpool_stage_give(p->next.at, lanes, memory);$/            ;/
+stage_is_not_written_again|pools/test_stage|plain|test_a_slot_gets*|not so: \|fault|include/shpool/stage.cuh|s/^            shpool_stage_give(p->next.at, memory);$/            ;/
 stage_takes_what_is_not_released|pools/test_stage|plain|test_a_kept*|not so: \|fault|include/shpool/stage.cuh|/^SIMT_FN uint32_t shpool_stage_take(/,/^}/s/^    if (done != 0) {/    done = 1;\n    if (1) {/
 stage_asks_the_other_round|pools/test_stage|plain|test_a_thread*|not so: \|fault\|budget\|deadlock|include/shpool/stage.cuh|/^SIMT_FN uint32_t shpool_stage_take(/,/^}/s/slot.parity/(slot.parity ^ 1u)/g
 stage_without_fence|pools/test_stage|plain|test_a_thread*|after the last|include/shpool/stage.cuh|s/^    simt_fence_async_shared();$//
 stage_takes_what_is_too_small|pools/test_stage|plain|test_a_thread*|not so: \|fault|include/shpool/stage.cuh|s/(memory.bytes - bytes <= bytes) \&\&/1 \&\&/
 stage_forgets_to_free|pools/test_stage|plain|test_a_thread*|not so: \|budget\|deadlock|include/shpool/stage.cuh|/^SIMT_FN void shpool_stage_free(/,/^}/s/^        shpool_free(p->heap, simt_from_shared(data));$/        ;/
-stage_keeps_memory_of_a_slot|pools/test_stage|plain|test_a_kept*|not so: \|fault\|budget|include/shpool/stage.cuh|s/^            shpool_stage_give(slot.at, lanes, none);$/            ;/
-stage_is_known_to_one_lane|pools/test_stage|plain|test_a_warp*|not so: \|fault|include/shpool/stage.cuh|/one lane has written the slot/d
+stage_keeps_memory_of_a_slot|pools/test_stage|plain|test_a_kept*|not so: \|fault\|budget|include/shpool/stage.cuh|s/^            shpool_stage_give(slot.at, none);$/            ;/
+stage_without_a_reason|pools/test_stage|plain|test_a_refused*|not so: |include/shpool/stage.cuh|s/^            stage.full = memory.bytes;$/            ;/
+stage_waits_for_what_cannot_come|pools/test_stage|plain|test_a_refused*|reason == |include/shpool/stage.cuh|s/ || (reason != SHPOOL_REFUSED_NONE);/;/
+stage_of_lanes_that_disagree|pools/test_stage|plain|test_lanes_that*|not so: \|fault\|deadlock|include/shpool/stage.cuh|s/^        return SHPOOL_REFUSED_GROUP;$/        ;/
+stage_is_known_to_one_lane|pools/test_stage|plain|test_a_warp*|not so: \|fault|include/shpool/stage.cuh|s/^    simt_atomic_store(slot + SHPOOL_STAGE_MEMORY, memory.data, SIMT_RELAXED);$/    if (simt_lane() == 0)&/
 stamp_not_compared|lib/test_join|plain|test_linker_of_the_same*|!=|lib/link/join.c|s/return (made == 0) .*/return 1;/
 random_without_rejection|device/test_array|plain|test_draws_that_would*|!=|device/arrays/random.c|s/while ((uint32_t)product < reject)/while (0)/
 random_over_another_number|device/test_array|plain|test_floats_are*|Assert\|not TRUE\|value ==|device/arrays/random.c|s/const double unit = 1.0 . 4294967296.0;/const double unit = 1.0 \/ 4294967295.0;/

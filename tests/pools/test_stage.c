@@ -248,19 +248,78 @@ static void wait_prepare(void)
 SCENE(test_others_get_memory, feed_and_wait, .takes = feeds_several, .served = ONE_BY_ONE,
       .tune = wait_prepare, .threads = { 3 }, .each = 176, .share = ALL, .seeds = 64, .periods = 4)
 
-static void too_large(shpool_heap heap)
+/* ---- no stage, and why ---- */
+
+static const struct {
+    uint32_t stages; /* of 16 bytes, that nobody has released */
+    uint32_t alignment, bytes, room;
+    uint32_t reason;
+} refusals[] = {
+    { 0, 16, 1u << 20, 0, SHPOOL_REFUSED_SIZE },
+    { 1, 16, 1u << 20, 0, SHPOOL_REFUSED_SIZE },
+    { 0, 16, 16, 1u << 20, SHPOOL_REFUSED_SIZE },
+    { 0, 24, 64, 0, SHPOOL_REFUSED_ALIGNMENT },
+    { 1, 64, 64, 0, SHPOOL_REFUSED_ALIGNMENT }, /* the pool's is 32 */
+    { 2, 16, 192, 0, SHPOOL_REFUSED_NONE },     /* of 208 */
+    { SLOTS, 16, 16, 0, SHPOOL_REFUSED_NONE },
+    { 0, 16, 64, 0, SHPOOL_REFUSED_EMPTY },
+};
+
+static void refuse(shpool_heap heap)
 {
+    const uint32_t  stages = refusals[t.number].stages;
+    const uint32_t  reason = refusals[t.number].reason;
     shpool_producer p;
+    shpool_stage    stage;
 
     shpool_stages_init(table_of(0), SLOTS, 1);
-    p = shpool_producer_init(heap, table_of(0), SLOTS, 0);
-    EXPECT(shpool_stage_malloc(&p, 16, 1u << 20, 3).data == 0);
-    EXPECT(shpool_stage_malloc(&p, 16, 64, 3).data != 0); /* the slot was not used up */
-    simt_mbar_arrive(p.next.begin + SHPOOL_STAGE_RELEASED);
+    p = shpool_producer_init((reason == SHPOOL_REFUSED_EMPTY) ? shpool_empty_heap() : heap,
+                             table_of(0), SLOTS, refusals[t.number].room);
+    for (uint32_t i = 0; i < stages; i++) {
+        EXPECT(shpool_stage_malloc(&p, 16, 16, 3).data != 0);
+    }
+    stage = shpool_stage_malloc(&p, refusals[t.number].alignment, refusals[t.number].bytes, 3);
+    EXPECT((stage.data == 0) && (stage.full == reason));
+    EXPECT((p.held == stages) && /* the slot is not used up */
+           (p.next.at == p.next.begin + stages % SLOTS * SHPOOL_STAGE_SLOT));
+    for (uint32_t i = 0; i < stages; i++) {
+        simt_mbar_arrive(p.next.begin + i * SHPOOL_STAGE_SLOT + SHPOOL_STAGE_RELEASED);
+    }
     shpool_producer_fini(&p);
 }
 
-SCENE(test_a_stage_is_too_large, too_large, .takes = feeds, .tune = prepare, .each = 208)
+static void is_in_the_report(void)
+{
+    const uint32_t reason = refusals[t.number].reason;
+
+    if ((t.pool.report != NULL) && (reason != SHPOOL_REFUSED_EMPTY)) {
+        assert_int_equal(t.report.refusals, reason != SHPOOL_REFUSED_NONE);
+        assert_int_equal(t.report.refused.reason, reason);
+        assert_true((t.report.waits == 0) || (reason == SHPOOL_REFUSED_NONE));
+    }
+}
+
+SCENE(test_a_refused_stage_says_why, refuse, .takes = feeds, .tune = prepare, .each = 208,
+      .alignments = { 32 }, .numbers = sizeof(refusals) / sizeof(refusals[0]),
+      .options = { "", ":stats=1", ":check=1" }, .expect = is_in_the_report)
+
+static void disagree(shpool_heap heap)
+{
+    shpool_producer p;
+    shpool_stage    stage;
+
+    if (simt_lane() == 0) {
+        shpool_stages_init(table_of(0), SLOTS, 1);
+    }
+    simt_barrier();
+    p     = shpool_producer_init(heap, table_of(0), SLOTS, 0);
+    stage = shpool_stage_malloc_warp(&p, 16, (simt_lane() == 5) ? 32 : 16, LATE);
+    EXPECT((stage.data == 0) && (stage.full == SHPOOL_REFUSED_GROUP));
+}
+
+SCENE(test_lanes_that_disagree_get_no_stage, disagree, .takes = feeds_several, .tune = prepare,
+      .threads = { 32 }, .each = 208, .share = ALL, .options = { ":check=1" },
+      .report = "bad_frees 1")
 
 /* ---- every schedule ---- */
 
