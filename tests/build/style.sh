@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-3-Clause
 # No line of a source file has more than 100 columns, and no source file more than 700 lines: a file
-# holds one concept, and 700 lines are more than any concept here needs.
+# holds one concept, and 700 lines are more than any concept here needs.  Python files parse: tests
+# that need a GPU run seldom.
 #
 #   top_srcdir   source folder [the one above this script's]
 #
@@ -49,6 +50,17 @@ long_files() {
     awk -v most=$most_lines 'FNR == most + 1 { print FILENAME ": more lines than " most }' "$@"
 }
 
+syntax() {
+    for file; do
+        case $file in *.py) echo "$file" ;; esac
+    done | python3 -c 'import ast, sys
+for path in sys.stdin.read().split():
+    try:
+        ast.parse(open(path, encoding="utf-8").read(), path)
+    except SyntaxError as error:
+        print(f"{path}:{error.lineno}: {error.msg}")'
+}
+
 failed=0
 rule() { # TEXT COMMAND: prints something of each file that breaks the rule
     # shellcheck disable=SC2046 # no name has a blank
@@ -70,4 +82,9 @@ fi
 rule "lines of $most_columns columns at most ($count files)" long_lines
 rule "no tabs in code, no blanks at the end of a line" blanks
 rule "files of $most_lines lines at most" long_files
+if command -v python3 >/dev/null; then
+    rule "Python files parse" syntax
+else
+    echo "SKIP Python files parse: no python3"
+fi
 exit $failed

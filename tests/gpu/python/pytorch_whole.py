@@ -134,8 +134,7 @@ class Whole(unittest.TestCase):
         self.assertGreater(torch.cuda.mem_get_info()[0], free)  # other programs use some
 
     def test_raw_memory(self):
-        assert torch.cuda.get_per_process_memory_fraction() == 0.5
-    before = torch.cuda.memory_allocated()
+        before = torch.cuda.memory_allocated()
         for stream in (None, torch.cuda.Stream()):
             pointer = torch.cuda.caching_allocator_alloc(MIB, stream=stream)
             self.assertEqual(torch.cuda.memory_allocated(), before + MIB)
@@ -392,6 +391,7 @@ LATE = """if True:
     import shpool.torch
     shpool.torch.enable()
     assert torch.cuda.get_allocator_backend() == "shpool"
+    assert torch.cuda.get_per_process_memory_fraction() == 0.5
     assert torch.cuda.memory_reserved() < 64 << 20, "idle memory was kept"
     before = torch.cuda.memory_allocated()
     assert before == early.nbytes
