@@ -350,6 +350,11 @@ def check(status):
         raise Error(text or lib().shpool_strerror(status).decode(), status)
 
 
+def check_variable():
+    """Raise an Error if SHPOOL_DEVICE_ALLOCATOR is misspelt.  No GPU needed."""
+    check(lib().shpool_device_allocator_default(0, None))
+
+
 @functools.lru_cache(maxsize=None)
 def shared(device):
     """The allocator that a device's users share; it stays until the process ends."""

@@ -142,6 +142,7 @@ def enable():
     if _functions or torch.cuda.memory.get_allocator_backend() == BACKEND:
         return
     _refuse_backend()
+    _c.check_variable()
     try:
         part = _torch.library()
     except _c.Error as missing:

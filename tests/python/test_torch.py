@@ -19,6 +19,8 @@ print(torch.cuda.get_allocator_backend(), *(one.message for one in said
                                             if "shpool" in str(one.message)))
 """
 TWICE = "import shpool.torch; shpool.torch.enable(); shpool.torch.enable()"
+REFUSED = ("import shpool.torch\n    try: shpool.torch.enable()\n"
+           "    except shpool.Error as error: warnings.warn('shpool: ' + str(error))")
 SITECUSTOMIZE = ('import os; os.environ.get("SHPOOL_TORCH", "0") != "0" and '
                  '__import__("shpool.auto")\n')
 # a compiler whose linker finds a full disk
@@ -116,16 +118,22 @@ class Enable(unittest.TestCase):
         self.assertEqual(self.cached(), before)
 
     def test_settings_of_pytorch_that_do_not_go_together(self):
-        enable = ("import shpool.torch\n    try: shpool.torch.enable()\n"
-                  "    except shpool.Error as error: warnings.warn('shpool: ' + str(error))")
         for setting in ("backend:cudaMallocAsync", "expandable_segments:True, backend:native"):
-            backend, said = enabled(enable, SHPOOL_CACHE_DIR=self.folder, CXX="false",
+            backend, said = enabled(REFUSED, SHPOOL_CACHE_DIR=self.folder, CXX="false",
                                     PYTORCH_CUDA_ALLOC_CONF=setting)
             self.assertNotIn(backend, ("shpool", "pluggable"))
             self.assertIn("has backend:", said)
         self.assertIn("PYTORCH_NO_CUDA_MEMORY_CACHING has no effect",
                       enabled(SHPOOL_CACHE_DIR=self.folder, CXX="false",
                               PYTORCH_NO_CUDA_MEMORY_CACHING="1")[1])
+
+    def test_a_misspelt_allocator_is_an_error(self):
+        for setting, text in (("binz", '"binz".*did you mean "bins"'),
+                              ("stats|", "a name .* is needed"), ("stats|bins", "")):
+            backend, said = enabled(REFUSED, SHPOOL_CACHE_DIR=self.folder, CXX="false",
+                                    SHPOOL_DEVICE_ALLOCATOR=setting)
+            self.assertEqual(backend, "native" if text else "pluggable", setting)
+            self.assertRegex(said, "SHPOOL_DEVICE_ALLOCATOR.*" + text if text else "false failed")
 
     def test_processes_that_begin_together_compile_it_once(self):
         runs = os.path.join(self.folder, "runs")
