@@ -21,6 +21,7 @@ print(torch.cuda.get_allocator_backend(), *(one.message for one in said
 TWICE = "import shpool.torch; shpool.torch.enable(); shpool.torch.enable()"
 REFUSED = ("import shpool.torch\n    try: shpool.torch.enable()\n"
            "    except shpool.Error as error: warnings.warn('shpool: ' + str(error))")
+HOOK = "TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK"
 SITECUSTOMIZE = ('import os; os.environ.get("SHPOOL_TORCH", "0") != "0" and '
                  '__import__("shpool.auto")\n')
 # a compiler whose linker finds a full disk
@@ -126,6 +127,19 @@ class Enable(unittest.TestCase):
         self.assertIn("PYTORCH_NO_CUDA_MEMORY_CACHING has no effect",
                       enabled(SHPOOL_CACHE_DIR=self.folder, CXX="false",
                               PYTORCH_NO_CUDA_MEMORY_CACHING="1")[1])
+
+    def test_memory_is_not_registered_with_nccl(self):
+        taken = TWICE + f"\n    import os; assert '{HOOK}' not in os.environ"
+        late = ("import torch.distributed as d\n"
+                "    d.init_process_group('gloo', store=d.HashStore(), rank=0, world_size=1)\n    ")
+        for enable, value, backend, text in (
+                (taken, "1", "pluggable", f"{HOOK}=1 has no effect"),
+                (late + REFUSED, "1", "native", f"{HOOK}=1 and init_process_group() came before"),
+                (late + TWICE, "0", "pluggable", "false failed")):
+            found, said = enabled(enable, SHPOOL_CACHE_DIR=self.folder, CXX="false",
+                                  **{HOOK: value})
+            self.assertEqual(found, backend)
+            self.assertIn(text, said)
 
     def test_a_misspelt_allocator_is_an_error(self):
         for setting, text in (("binz", '"binz".*did you mean "bins"'),
