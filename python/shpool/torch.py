@@ -185,10 +185,7 @@ def mem_pool():
     if not hasattr(torch.cuda, "MemPool"):
         raise _c.Error(f"PyTorch {torch.__version__} has no torch.cuda.MemPool: 2.5 and newer "
                        "have; shpool.torch.enable() works with this one", -9)
-    try:
-        pool = torch.cuda.MemPool(made.allocator())
-    except (TypeError, AttributeError):  # some versions take the Python object
-        pool = torch.cuda.MemPool(made)
+    pool = torch.cuda.MemPool(made.allocator())
     pool.shpool_allocator = made  # lives as long as the pool
     return pool
 

@@ -395,10 +395,17 @@ LATE = """if True:
     assert torch.cuda.memory_reserved() < 64 << 20, "idle memory was kept"
     before = torch.cuda.memory_allocated()
     assert before == early.nbytes
+    from torch.cuda import _gpu_trace  # for torch.cuda._sanitizer
+    made, freed = [], []
+    _gpu_trace.register_callback_for_memory_allocation(made.append)
+    _gpu_trace.register_callback_for_memory_deallocation(freed.append)
+    torch._C._activate_gpu_trace()
     late = torch.arange(1 << 20, device="cuda")
     assert torch.equal(early, late) and shpool.torch.stats().live_count >= 1
     early.record_stream(torch.cuda.Stream())
+    address = late.data_ptr()
     del early, late
+    assert address in made and address in freed
     assert torch.cuda.memory_allocated() == 0
     torch.cuda.empty_cache()
     assert torch.cuda.memory_reserved() == 0
