@@ -105,6 +105,14 @@ class Enable(unittest.TestCase):
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True has an effect on CUDA graphs and "
             "torch.cuda.MemPool only: libshpool divides PyTorch's memory; SHPOOL_DEVICE_ALLOCATOR "
             "has its options")
+        # allocators that it does not replace
+        caching = "torch._C._cuda_cudaCachingAllocator_enable({})\n    "
+        said = enabled("import shpool.torch\n    " + caching.format(False) + REFUSED + "\n    " +
+                       caching.format(True) + "torch.cuda.memory.change_current_allocator("
+                       "shpool.torch.allocator())\n    " + REFUSED,
+                       SHPOOL_CACHE_DIR=self.folder)[1]
+        self.assertIn("caching_allocator_enable(False) was called before", said)
+        self.assertIn('PyTorch has the allocator "pluggable" already', said)
         with open(os.path.join(self.folder, "sitecustomize.py"), "w", encoding="utf-8") as file:
             file.write(SITECUSTOMIZE)
         path = self.folder + os.pathsep + os.environ.get("PYTHONPATH", "")
