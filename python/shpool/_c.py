@@ -241,7 +241,6 @@ _OPEN_FUNCTIONS = {
     "shpool_python_open": (_STATUS, [c_char_p, POINTER(Config), POINTER(PoolStruct)]),
     "shpool_python_report": (_STATUS, [POINTER(PoolStruct), POINTER(ReportData)]),
     "shpool_python_close": (_STATUS, [POINTER(PoolStruct)]),
-    "shpool_python_arch": (_STATUS, [POINTER(c_uint32)]),
 }
 
 NATIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native")
