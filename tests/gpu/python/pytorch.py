@@ -147,9 +147,15 @@ def check_distributed():
         for parameter in model.parameters():
             grad = getattr(parameter.grad, "full_tensor", lambda: parameter.grad)()
             require(bool((grad == 8).all()), f"{wrap.__name__}: a wrong gradient")
-    x = torch.ones(1 << 20, device="cuda")
-    distributed.all_reduce(x)
-    require(float(x.sum()) == 1 << 20, "a wrong sum")
+    nccl = distributed.group.WORLD._get_backend(torch.device("cuda"))
+    pool = torch.cuda.MemPool()  # nccl.mem_allocator needs GPUs that NVLink's switch connects
+    with torch.cuda.use_mem_pool(pool):
+        registered = torch.ones(1 << 20, device="cuda")
+    nccl.register_mem_pool(pool)
+    for x in registered, torch.ones(1 << 20, device="cuda"):
+        distributed.all_reduce(x)
+        require(float(x.sum()) == 1 << 20, "a wrong sum")
+    nccl.deregister_mem_pool(pool)
     distributed.destroy_process_group()
 
 
