@@ -17,6 +17,7 @@ import importlib.util
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -51,8 +52,7 @@ class Result(unittest.TestResult):
 
     def bad(self, test, word, reason):
         self.good = False
-        lines = str(reason).strip().splitlines()
-        self.say(test, word, lines[0][:200] if lines else "")
+        self.say(test, word, " ".join(str(reason).split())[:300])
 
     def addFailure(self, test, err):
         self.bad(test, "failed", err[1])
@@ -91,8 +91,9 @@ def run_rest(args, ours, results, skip, end):
     command = [sys.executable, os.path.abspath(__file__), args.path, "--only", args.only,
                "--skip", skip, "--without", json.dumps(sorted(results))]
     process = subprocess.Popen(command, env=dict(os.environ, SHPOOL_OWN=str(int(ours))), text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
-    timer = threading.Timer(end - time.monotonic(), process.kill)
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
+                               start_new_session=True)  # with the processes that tests start
+    timer = threading.Timer(end - time.monotonic(), os.killpg, (process.pid, signal.SIGKILL))
     timer.start()
     last, said = None, []
     for line in process.stdout:
