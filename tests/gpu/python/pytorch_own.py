@@ -156,6 +156,8 @@ def main():
                                            begin + args.seconds * 0.6), (0, 1)))
     for ours in (0, 1):
         run(args, ours, results[ours], "", begin + args.seconds * (0.8 + 0.2 * ours))
+    if not all(results):
+        sys.exit("no test has ended: --seconds is too short, or --only names none")
     sys.exit(1 if report(*results) else 0)
 
 
