@@ -171,7 +171,7 @@ shpool_status shpool_device_allocator_default(int device, shpool_device_allocato
     shpool_status status;
 
     if (allocator_p == NULL) {
-        return shpool_error(SHPOOL_ERR_INVALID, "allocator_p is NULL");
+        return shpool_device_check_names(NULL);
     }
     *allocator_p = NULL;
     if ((device >= 0) && (device < MAX_DEVICES)) {

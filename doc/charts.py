@@ -79,7 +79,8 @@ def pytorch():
     rows = json.loads((HERE / "results/h200.json").read_text())["tables"]["pytorch"]["rows"]
     names = {"fixed": "transformer,\none length", "varied": "transformer,\nlengths change",
              "images": "convolutions,\nsizes change", "caches": "key-value\ncaches grow",
-             "experts": "experts,\ntokens change"}
+             "experts": "experts,\ntokens change", "detection": "detection,\nsizes change",
+             "tuning": "fine-tuning,\nlengths change"}
     page = draw.Page(340)
     page.text(20, 12, "GPU memory that PyTorch programs reserve, for each byte in use at the peak "
               "(H200)", fontsize=11, color=BLACK)

@@ -241,7 +241,6 @@ _OPEN_FUNCTIONS = {
     "shpool_python_open": (_STATUS, [c_char_p, POINTER(Config), POINTER(PoolStruct)]),
     "shpool_python_report": (_STATUS, [POINTER(PoolStruct), POINTER(ReportData)]),
     "shpool_python_close": (_STATUS, [POINTER(PoolStruct)]),
-    "shpool_python_arch": (_STATUS, [POINTER(c_uint32)]),
 }
 
 NATIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "native")
@@ -348,6 +347,11 @@ def check(status):
     if status != 0:
         text = last_error()
         raise Error(text or lib().shpool_strerror(status).decode(), status)
+
+
+def check_variable():
+    """Raise an Error if SHPOOL_DEVICE_ALLOCATOR is misspelt.  No GPU needed."""
+    check(lib().shpool_device_allocator_default(0, None))
 
 
 @functools.lru_cache(maxsize=None)

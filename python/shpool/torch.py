@@ -90,6 +90,8 @@ def allocator():
 
 
 SETTINGS = ("PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF")
+REGISTRATION = ("TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK",
+                "NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK")
 
 
 def _parts(name):
@@ -103,6 +105,22 @@ def _refuse_backend():
         if given:
             raise _c.Error(f"{name} has {given[0]}, and PyTorch then accepts no other allocator: "
                            "remove that from it", -9)
+
+
+def _forget_registration():
+    """PyTorch would register all of a snapshot's memory with NCCL, which goes on with an address
+    when other memory is mapped there.  PyTorch ignores it with expandable segments, too."""
+    for name in REGISTRATION:
+        value = os.environ.get(name, "0")
+        if value in ("", "0"):
+            continue
+        if torch.distributed.is_available() and torch.distributed.is_initialized():
+            raise _c.Error(f"{name}={value} and init_process_group() came before "
+                           "shpool.torch.enable(): call it first", -9)
+        del os.environ[name]
+        warnings.warn(f"{name}={value} has no effect: libshpool's memory moves between addresses; "
+                      "register_mem_pool() registers that of a torch.cuda.MemPool with NCCL",
+                      RuntimeWarning, stacklevel=3)
 
 
 def _name_settings(those):
@@ -142,6 +160,8 @@ def enable():
     if _functions or torch.cuda.memory.get_allocator_backend() == BACKEND:
         return
     _refuse_backend()
+    _c.check_variable()
+    _forget_registration()
     try:
         part = _torch.library()
     except _c.Error as missing:
@@ -165,10 +185,7 @@ def mem_pool():
     if not hasattr(torch.cuda, "MemPool"):
         raise _c.Error(f"PyTorch {torch.__version__} has no torch.cuda.MemPool: 2.5 and newer "
                        "have; shpool.torch.enable() works with this one", -9)
-    try:
-        pool = torch.cuda.MemPool(made.allocator())
-    except (TypeError, AttributeError):  # some versions take the Python object
-        pool = torch.cuda.MemPool(made)
+    pool = torch.cuda.MemPool(made.allocator())
     pool.shpool_allocator = made  # lives as long as the pool
     return pool
 

@@ -23,19 +23,3 @@ PYTHON_API shpool_status shpool_python_close(shpool_pool *pool)
 {
     return shpool_close(pool);
 }
-
-/* Compute capability of the current device times 10; 0 on failure. */
-PYTHON_API shpool_status shpool_python_arch(uint32_t *arch_p)
-{
-    uint32_t      major = 0;
-    uint32_t      minor = 0;
-    shpool_status status = shpool_device_get(cudaDevAttrComputeCapabilityMajor,
-                                             "cudaDeviceGetAttribute", &major);
-
-    if (status == SHPOOL_OK) {
-        status = shpool_device_get(cudaDevAttrComputeCapabilityMinor, "cudaDeviceGetAttribute",
-                                   &minor);
-    }
-    *arch_p = (status == SHPOOL_OK) ? major * 10 + minor : 0;
-    return status;
-}

@@ -84,8 +84,11 @@ OPEN_TEST(test_the_variable_serves_and_is_named_when_it_is_bad)
     setenv("SHPOOL_DEVICE_ALLOCATOR", "bucket", 1);
     shpool_config_reload();
     refused(NULL, SHPOOL_ERR_NOT_FOUND, "SHPOOL_DEVICE_ALLOCATOR");
+    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_allocator_default(0, NULL));
+    assert_detail("buckets");
     unsetenv("SHPOOL_DEVICE_ALLOCATOR");
     shpool_config_reload();
+    assert_ok(shpool_device_allocator_default(0, NULL));
     open_allocator(NULL, 0, &allocator);
     assert_string_equal("bins", shpool_device_allocator_spec(allocator));
 }

@@ -47,6 +47,7 @@ EXTRA_DIST += \
 	tests/gpu/python/pytorch_own.py \
 	tests/gpu/python/pytorch_programs.py \
 	tests/gpu/python/pytorch_steps.py \
+	tests/gpu/python/pytorch_two.py \
 	tests/gpu/python/pytorch_whole.py \
 	tests/gpu/python/times.py \
 	tests/gpu/python/torch_calls.cc \

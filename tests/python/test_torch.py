@@ -19,6 +19,9 @@ print(torch.cuda.get_allocator_backend(), *(one.message for one in said
                                             if "shpool" in str(one.message)))
 """
 TWICE = "import shpool.torch; shpool.torch.enable(); shpool.torch.enable()"
+REFUSED = ("import shpool.torch\n    try: shpool.torch.enable()\n"
+           "    except shpool.Error as error: warnings.warn('shpool: ' + str(error))")
+HOOK = "TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK"
 SITECUSTOMIZE = ('import os; os.environ.get("SHPOOL_TORCH", "0") != "0" and '
                  '__import__("shpool.auto")\n')
 # a compiler whose linker finds a full disk
@@ -102,6 +105,14 @@ class Enable(unittest.TestCase):
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True has an effect on CUDA graphs and "
             "torch.cuda.MemPool only: libshpool divides PyTorch's memory; SHPOOL_DEVICE_ALLOCATOR "
             "has its options")
+        # allocators that it does not replace
+        caching = "torch._C._cuda_cudaCachingAllocator_enable({})\n    "
+        said = enabled("import shpool.torch\n    " + caching.format(False) + REFUSED + "\n    " +
+                       caching.format(True) + "torch.cuda.memory.change_current_allocator("
+                       "shpool.torch.allocator())\n    " + REFUSED,
+                       SHPOOL_CACHE_DIR=self.folder)[1]
+        self.assertIn("caching_allocator_enable(False) was called before", said)
+        self.assertIn('PyTorch has the allocator "pluggable" already', said)
         with open(os.path.join(self.folder, "sitecustomize.py"), "w", encoding="utf-8") as file:
             file.write(SITECUSTOMIZE)
         path = self.folder + os.pathsep + os.environ.get("PYTHONPATH", "")
@@ -116,16 +127,35 @@ class Enable(unittest.TestCase):
         self.assertEqual(self.cached(), before)
 
     def test_settings_of_pytorch_that_do_not_go_together(self):
-        enable = ("import shpool.torch\n    try: shpool.torch.enable()\n"
-                  "    except shpool.Error as error: warnings.warn('shpool: ' + str(error))")
         for setting in ("backend:cudaMallocAsync", "expandable_segments:True, backend:native"):
-            backend, said = enabled(enable, SHPOOL_CACHE_DIR=self.folder, CXX="false",
+            backend, said = enabled(REFUSED, SHPOOL_CACHE_DIR=self.folder, CXX="false",
                                     PYTORCH_CUDA_ALLOC_CONF=setting)
             self.assertNotIn(backend, ("shpool", "pluggable"))
             self.assertIn("has backend:", said)
         self.assertIn("PYTORCH_NO_CUDA_MEMORY_CACHING has no effect",
                       enabled(SHPOOL_CACHE_DIR=self.folder, CXX="false",
                               PYTORCH_NO_CUDA_MEMORY_CACHING="1")[1])
+
+    def test_memory_is_not_registered_with_nccl(self):
+        taken = TWICE + f"\n    import os; assert '{HOOK}' not in os.environ"
+        late = ("import torch.distributed as d\n"
+                "    d.init_process_group('gloo', store=d.HashStore(), rank=0, world_size=1)\n    ")
+        for enable, value, backend, text in (
+                (taken, "1", "pluggable", f"{HOOK}=1 has no effect"),
+                (late + REFUSED, "1", "native", f"{HOOK}=1 and init_process_group() came before"),
+                (late + TWICE, "0", "pluggable", "false failed")):
+            found, said = enabled(enable, SHPOOL_CACHE_DIR=self.folder, CXX="false",
+                                  **{HOOK: value})
+            self.assertEqual(found, backend)
+            self.assertIn(text, said)
+
+    def test_a_misspelt_allocator_is_an_error(self):
+        for setting, text in (("binz", '"binz".*did you mean "bins"'),
+                              ("stats|", "a name .* is needed"), ("stats|bins", "")):
+            backend, said = enabled(REFUSED, SHPOOL_CACHE_DIR=self.folder, CXX="false",
+                                    SHPOOL_DEVICE_ALLOCATOR=setting)
+            self.assertEqual(backend, "native" if text else "pluggable", setting)
+            self.assertRegex(said, "SHPOOL_DEVICE_ALLOCATOR.*" + text if text else "false failed")
 
     def test_processes_that_begin_together_compile_it_once(self):
         runs = os.path.join(self.folder, "runs")

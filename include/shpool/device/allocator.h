@@ -94,7 +94,8 @@ SHPOOL_API shpool_status shpool_device_allocator_check(const char *spec);
  * The first call opens it as specified by $SHPOOL_DEVICE_ALLOCATOR; it lives until the process
  * ends.
  * @param [in]  device       ordinal; -1: the calling thread's current device
- * @param [out] allocator_p  borrowed
+ * @param [out] allocator_p  borrowed; NULL: only check the variable's syntax and names, without a
+ *                           device or driver
  * @return as shpool_device_allocator_open()
  */
 SHPOOL_API shpool_status shpool_device_allocator_default(int device,

@@ -257,7 +257,7 @@ private:
         Lock        lock(lock_);
         const auto &history = *history_; /* record() has the lock, too */
         auto       &entries = trace_[one.device];
-        TraceEntry entry(action, one.device, size_t(ptr), one.rounded(), one.stream,
+        TraceEntry entry(action, one.device, size_t(ptr), one.bytes, one.stream,
 #if SHPOOL_TORCH >= 208
                          no_pool,
 #endif

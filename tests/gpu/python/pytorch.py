@@ -16,7 +16,7 @@ import time
 import pytorch_programs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SECONDS = 90  # of a check
+SECONDS = 120  # of a check
 EXAMPLES = os.path.join(HERE, "..", "..", "..", "examples")
 
 
@@ -147,10 +147,20 @@ def check_distributed():
         for parameter in model.parameters():
             grad = getattr(parameter.grad, "full_tensor", lambda: parameter.grad)()
             require(bool((grad == 8).all()), f"{wrap.__name__}: a wrong gradient")
-    x = torch.ones(1 << 20, device="cuda")
-    distributed.all_reduce(x)
-    require(float(x.sum()) == 1 << 20, "a wrong sum")
+    nccl = distributed.group.WORLD._get_backend(torch.device("cuda"))
+    pool = torch.cuda.MemPool()  # nccl.mem_allocator needs GPUs that NVLink's switch connects
+    with torch.cuda.use_mem_pool(pool):
+        registered = torch.ones(1 << 20, device="cuda")
+    nccl.register_mem_pool(pool)
+    for x in registered, torch.ones(1 << 20, device="cuda"):
+        distributed.all_reduce(x)
+        require(float(x.sum()) == 1 << 20, "a wrong sum")
+    nccl.deregister_mem_pool(pool)
     distributed.destroy_process_group()
+
+
+def check_two_gpus():
+    run_program(os.path.join(HERE, "pytorch_two.py"))
 
 
 def check_training_is_the_same():
@@ -191,15 +201,16 @@ def main():
 
     with concurrent.futures.ThreadPoolExecutor(len(CHECKS)) as threads:
         every = list(threads.map(run, CHECKS))
-    failed = 0
+    words = []
     for name, (text, code, seconds) in zip(CHECKS, every):
         word = {0: "ok", 77: "skip"}.get(code, "FAIL")
-        failed += word == "FAIL"
+        words.append(word)
         print(f"{word:4} {name}, {seconds:.1f} s{f', exit {code}' if code else ''}")
         if text:
             print("     " + "\n     ".join(text.splitlines()[-60:]))
+    print(*(f"{words.count(word)} {word}" for word in sorted(set(words))), sep=", ", end="; ")
     print(f"PyTorch {torch.__version__}, {torch.cuda.get_device_name(0)}")
-    sys.exit(1 if failed else 0)
+    sys.exit("FAIL" in words)
 
 
 if __name__ == "__main__":

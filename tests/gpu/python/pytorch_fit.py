@@ -13,7 +13,8 @@ A number fits if `steps` steps run; the search is to 2 % of the number, and begi
 --begin for each program, else at one that fits.  Each allocator has one process, which goes on
 after each torch.OutOfMemoryError.  Prints a line for each program and allocator, with the most
 bytes that were allocated at the largest number that fits, in per cent of the limit: a perfect
-allocator would come to 100.  Exit: 0; 77: no PyTorch or no GPU.
+allocator would come to 100.  The line ends with why the next number did not fit: it tells nothing
+about the allocator if other programs had the memory.  Exit: 0; 77: no PyTorch or no GPU.
 """
 import argparse
 import gc
@@ -91,7 +92,7 @@ def run_one(args):
         number, most, why = search(torch, program, int(next(numbers, low * args.gib)), args.steps)
         print("%-8s %-10s %6d, %.1f %% of %g GiB allocated, %.0f s; the next one: %s" % (
             name, args.mode, number, 100 * most / limit, args.gib, time.perf_counter() - begin,
-            why.partition("Of the ")[2]), flush=True)
+            why.partition("of which ")[2]), flush=True)
 
 
 def main():

@@ -6,9 +6,10 @@
 
 CHECKOUT is a checkout of PyTorch of the installed version, or nearly; PyTorch's wheel does not
 contain the file.  Each allocator has a process, and both run at once, except for tests that use
-most of the device's memory; after a crash the rest goes on in another one.  Prints a line for each
-test that fails or does not end alike with both, the sums, and the tests that take longest.  Exit:
-0; 1: a test that passes with PyTorch's allocator does not with libshpool; 77: no PyTorch or no GPU.
+most of the device's memory; after a crash the rest goes on in another one.  After three fifths of
+--seconds those tests begin, whatever is left.  Prints a line for each test that fails or does not
+end alike with both, the sums, and the tests that take longest.  Exit: 0; 1: a test that passes with
+PyTorch's allocator does not with libshpool; 77: no PyTorch or no GPU.
 """
 import argparse
 import concurrent.futures
@@ -16,6 +17,7 @@ import importlib.util
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import threading
@@ -50,8 +52,7 @@ class Result(unittest.TestResult):
 
     def bad(self, test, word, reason):
         self.good = False
-        lines = str(reason).strip().splitlines()
-        self.say(test, word, lines[0][:200] if lines else "")
+        self.say(test, word, " ".join(str(reason).split())[:300])
 
     def addFailure(self, test, err):
         self.bad(test, "failed", err[1])
@@ -85,13 +86,14 @@ def worker(path, only, skip, without):
     suite.run(Result())
 
 
-def run_rest(args, ours, results, skip, seconds):
-    """The tests that have no result yet; returns whether one of them crashed."""
+def run_rest(args, ours, results, skip, end):
+    """The tests that have no result yet, until that time; returns whether one of them crashed."""
     command = [sys.executable, os.path.abspath(__file__), args.path, "--only", args.only,
                "--skip", skip, "--without", json.dumps(sorted(results))]
     process = subprocess.Popen(command, env=dict(os.environ, SHPOOL_OWN=str(int(ours))), text=True,
-                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace")
-    timer = threading.Timer(seconds, process.kill)
+                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
+                               start_new_session=True)  # with the processes that tests start
+    timer = threading.Timer(end - time.monotonic(), os.killpg, (process.pid, signal.SIGKILL))
     timer.start()
     last, said = None, []
     for line in process.stdout:
@@ -101,6 +103,9 @@ def run_rest(args, ours, results, skip, seconds):
             results[last] = result
     process.wait()
     timer.cancel()
+    if time.monotonic() >= end:
+        results.pop(last if results.get(last, " ")[0] == "begin" else None, None)
+        return False
     if last is not None and results[last][0] == "begin":
         results[last] = ["crashed", f"exit {process.returncode}", 0.0]
         return True
@@ -109,10 +114,9 @@ def run_rest(args, ours, results, skip, seconds):
     return False
 
 
-def run(args, ours, results, skip):
+def run(args, ours, results, skip, end):
     """Adds to {test: [word, reason, seconds]}, until the time is over."""
-    end = time.monotonic() + args.seconds
-    while time.monotonic() < end and run_rest(args, ours, results, skip, end - time.monotonic()):
+    while time.monotonic() < end and run_rest(args, ours, results, skip, end):
         pass
 
 
@@ -146,11 +150,14 @@ def main():
         worker(args.path, args.only, args.skip or "^$", json.loads(args.without))
         return
     pytorch_programs.need_gpu()
-    results = {}, {}
+    results, begin = ({}, {}), time.monotonic()
     with concurrent.futures.ThreadPoolExecutor(2) as threads:
-        list(threads.map(lambda ours: run(args, ours, results[ours], ALONE), (0, 1)))
+        list(threads.map(lambda ours: run(args, ours, results[ours], ALONE,
+                                           begin + args.seconds * 0.6), (0, 1)))
     for ours in (0, 1):
-        run(args, ours, results[ours], "")
+        run(args, ours, results[ours], "", begin + args.seconds * (0.8 + 0.2 * ours))
+    if not all(results):
+        sys.exit("no test has ended: --seconds is too short, or --only names none")
     sys.exit(1 if report(*results) else 0)
 
 

@@ -189,7 +189,7 @@ class Whole(unittest.TestCase):
         try:
             x = memory(64)
             del x
-            x = memory(3)
+            x = torch.empty(3 * MIB + 1, dtype=torch.uint8, device="cuda")
             torch.cuda.empty_cache()
             snapshot = torch.cuda.memory._snapshot()
         finally:
@@ -200,11 +200,11 @@ class Whole(unittest.TestCase):
         blocks = {block["address"]: block for segment in snapshot["segments"]
                   for block in segment["blocks"]}
         own = blocks[x.data_ptr()]
-        self.assertEqual((own["state"], own["requested_size"]), ("active_allocated", 3 * MIB))
+        self.assertEqual((own["state"], own["requested_size"]), ("active_allocated", 3 * MIB + 1))
         self.assertTrue(any(frame["filename"] == __file__ for frame in own["frames"]))
         actions = [(event["action"], event["size"]) for event in snapshot["device_traces"][0]]
         for event in (("alloc", 64 * MIB), ("free_requested", 64 * MIB),
-                      ("free_completed", 64 * MIB), ("alloc", 3 * MIB)):
+                      ("free_completed", 64 * MIB), ("alloc", 3 * MIB + 1)):
             self.assertIn(event, actions)
         self.assertGreaterEqual(sum(size for action, size in actions if action == "segment_free"),
                                 50 * MIB)
@@ -395,10 +395,17 @@ LATE = """if True:
     assert torch.cuda.memory_reserved() < 64 << 20, "idle memory was kept"
     before = torch.cuda.memory_allocated()
     assert before == early.nbytes
+    from torch.cuda import _gpu_trace  # for torch.cuda._sanitizer
+    made, freed = [], []
+    _gpu_trace.register_callback_for_memory_allocation(made.append)
+    _gpu_trace.register_callback_for_memory_deallocation(freed.append)
+    torch._C._activate_gpu_trace()
     late = torch.arange(1 << 20, device="cuda")
     assert torch.equal(early, late) and shpool.torch.stats().live_count >= 1
     early.record_stream(torch.cuda.Stream())
+    address = late.data_ptr()
     del early, late
+    assert address in made and address in freed
     assert torch.cuda.memory_allocated() == 0
     torch.cuda.empty_cache()
     assert torch.cuda.memory_reserved() == 0
