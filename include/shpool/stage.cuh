@@ -113,6 +113,7 @@ SIMT_FN void shpool_stages_init(void *table, uint32_t slots, uint32_t releases)
     simt_addr at = simt_to_shared(table);
     uint32_t  i;
 
+    SHPOOL_DID_WRITE(table, SHPOOL_STAGES_BYTES(slots));
     SIMT_ROLLED
     for (i = 0; i < slots; i++, at += SHPOOL_STAGE_SLOT) {
         const simt_u128 words = {0, 0, at, at};

@@ -7,6 +7,7 @@
 #include <cuda/pipeline>
 #include <cuda/std/atomic>
 #include <cuda_pipeline.h>
+#include <shpool/stage.cuh>
 
 #include "scene.cuh"
 
@@ -226,6 +227,10 @@ __device__ void two_stages(int *zero, int newest)
 }
 KERNEL(stages, "none", 1, N, 0, { two_stages(zero, 1); })
 KERNEL(stages_not_awaited, "uninitialised", 1, N, 0, { two_stages(zero, 2); })
+KERNEL(table_of_stages_too_small, "bounds", 1, 1, 0, {
+    __shared__ __align__(16) char table[SHPOOL_STAGES_BYTES(4)];
+    shpool_stages_init(table, 8, 1);
+})
 /* One warp copies, the other reads. */
 __device__ void roles(int *zero, bool early)
 {
