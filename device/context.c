@@ -230,7 +230,7 @@ shpool_status shpool_context_create(const shpool_context_options *options,
     *context_p = NULL;
     options = (options != NULL) ? options : &plain;
     status = check_options(options);
-    status = (status == SHPOOL_OK) ? shpool_device_allocator_check(options->allocator) : status;
+    status = (status == SHPOOL_OK) ? shpool_device_check_names(options->allocator) : status;
     return (status == SHPOOL_OK) ? create(options, context_p) : status;
 }
 

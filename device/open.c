@@ -108,7 +108,7 @@ static source choose(const char *spec)
                               : (source){ "the default", SHPOOL_DEFAULT_DEVICE_BASE };
 }
 
-shpool_status shpool_device_allocator_check(const char *text)
+shpool_status shpool_device_check_names(const char *text)
 {
     const shpool_device_provider *found[SHPOOL_SPEC_LAYERS];
     const source from = choose(text);
@@ -142,7 +142,7 @@ shpool_status shpool_device_allocator_open(const char *spec, int device,
         return shpool_error(SHPOOL_ERR_INVALID, "allocator_p is NULL");
     }
     *allocator_p = NULL;
-    status = shpool_device_allocator_check(spec);
+    status = shpool_device_check_names(spec);
     if (status == SHPOOL_OK) {
         status = shpool_device_get(device, &found);
     }
@@ -180,7 +180,7 @@ shpool_status shpool_device_allocator_default(int device, shpool_device_allocato
             return SHPOOL_OK;
         }
     }
-    status = shpool_device_allocator_check(NULL);
+    status = shpool_device_check_names(NULL);
     if (status == SHPOOL_OK) {
         status = shpool_device_get(device, &found);
     }

@@ -30,6 +30,9 @@ struct shpool_device_allocator {
 void shpool_device_providers_reset(void);
 void shpool_device_defaults_reset(void);
 
+/* Reports a misspelt name of a spec, or of the variable, before the driver is needed. */
+shpool_status shpool_device_check_names(const char *spec);
+
 /* Create one layer or base of a stack.  It takes over the reference to the upstream, even on
  * failure. */
 shpool_status shpool_device_stack_make(const shpool_device_provider *provider, int device,

@@ -50,29 +50,6 @@ OPEN_TEST(test_specs_that_cannot_be_are_refused_with_what_would_work)
     assert_int_equal(SHPOOL_ERR_INVALID, shpool_device_allocator_open("bins", 0, NULL));
 }
 
-OPEN_TEST(test_names_are_checked_without_the_driver)
-{
-    static const struct { const char *spec; shpool_status expected; } row[] = {
-        { "stats|bins", SHPOOL_OK }, { "limit:bytes=8G", SHPOOL_OK }, { NULL, SHPOOL_OK },
-        { "binz", SHPOOL_ERR_NOT_FOUND }, { "stats|binz", SHPOOL_ERR_NOT_FOUND },
-        { "bins|stats", SHPOOL_ERR_SPEC }, { "bins:", SHPOOL_ERR_SPEC },
-    };
-
-    fake_fail(1, CU_ERROR_INVALID_VALUE);
-    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(row); i++) {
-        assert_int_equal(row[i].expected, shpool_device_allocator_check(row[i].spec));
-    }
-    setenv("SHPOOL_DEVICE_ALLOCATOR", "binz", 1);
-    shpool_config_reload();
-    assert_int_equal(SHPOOL_ERR_NOT_FOUND, shpool_device_allocator_check(NULL));
-    assert_detail("SHPOOL_DEVICE_ALLOCATOR");
-    assert_detail("did you mean \"bins\"");
-    unsetenv("SHPOOL_DEVICE_ALLOCATOR");
-    shpool_config_reload();
-    assert_false(fake_failed());
-    fake_fail(0, CU_SUCCESS);
-}
-
 OPEN_TEST(test_the_variable_serves_and_is_named_when_it_is_bad)
 {
     setenv("SHPOOL_DEVICE_ALLOCATOR", "stats|buckets:capacity=500M", 1);

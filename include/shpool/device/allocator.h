@@ -76,19 +76,6 @@ SHPOOL_API shpool_status shpool_device_allocator_open(const char *spec, int devi
                                                       shpool_device_allocator **allocator_p);
 
 /**
- * Check the names of a spec, before anything is opened.
- *
- * It calls no driver, so that a program can report a misspelt name when it starts, also before it
- * forks.  Keys and their values are checked when the allocator is opened.
- * @param [in]  spec  NULL: $SHPOOL_DEVICE_ALLOCATOR, else "bins"
- * @return SHPOOL_OK
- *   - SHPOOL_ERR_SPEC       the spec or an environment variable does not parse, or a base is in the
- *                           place of a layer
- *   - SHPOOL_ERR_NOT_FOUND  unknown allocator; the detail lists the known ones
- */
-SHPOOL_API shpool_status shpool_device_allocator_check(const char *spec);
-
-/**
  * Get the allocator that all contexts, buffers and hooks of a device share by default.
  *
  * The first call opens it as specified by $SHPOOL_DEVICE_ALLOCATOR; it lives until the process

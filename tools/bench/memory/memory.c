@@ -134,8 +134,16 @@ static int wanted(int argc, char **argv, const char *name)
 /* A misspelt name is reported before the GPU is needed; -1: one was. */
 static int check_names(const bench_names *specs)
 {
+    const shpool_device_provider *found;
+    shpool_spec spec;
+
     for (size_t s = 0; s < specs->count; s++) {
-        if (shpool_device_allocator_check(specs->name[s]) != SHPOOL_OK) {
+        shpool_status status = shpool_spec_parse("--allocator", specs->name[s], &spec);
+
+        for (uint32_t i = 0; (status == SHPOOL_OK) && (i < spec.layers); i++) {
+            status = shpool_device_provider_find(spec.layer[i].name, &found);
+        }
+        if (status != SHPOOL_OK) {
             tool_say("shpool-bench: %s%s\n", shpool_last_error(),
                      !HAVE_BENCH_KERNELS && (strcmp(specs->name[s], "cub") == 0)
                          ? "; this build has none of CUB's (--disable-bench-kernels)" : "");
