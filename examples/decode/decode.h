@@ -17,11 +17,14 @@
  *
  * Memory order
  *   results each word is its own message, so no order between words is needed: relaxed stores and
- *           loads, in L2.  The end of a launch orders a step before the next one.
+ *           loads, in L2
+ *   steps   a block's readers meet -> one of them counts the step's end (release) -> the watchers
+ *           and loaders of all blocks see the count (acquire) -> the watcher's mbarrier -> readers,
+ *           or fence.proxy.async -> copies
  *   tiles   shpool/stage.cuh: read by threads -> released -> fence.proxy.async by the lane that
  *           starts the next copy into this memory -> copy
  *   keys    and values of the newest token are results, too; copies read older ones, which an
- *           earlier launch has written
+ *           earlier step has written
  */
 #ifndef SHPOOL_EXAMPLES_DECODE_DECODE_H
 #define SHPOOL_EXAMPLES_DECODE_DECODE_H
@@ -46,21 +49,24 @@ struct memory {
 
 template <bool POOL>
 struct loader {
-    const step     &s;
+    step            s;
     const memory   &of;
     shpool_producer from; /* without a pool, its next slot is the next page's */
     uint32_t        turn; /* earliest time of the next copy, in ns */
     uint32_t        pace; /* ns for 4 KiB; a load for each tile would delay its copy */
+    uint32_t        seen; /* the step whose keys and values may be copied */
 
     MACHINE_METHOD void run()
     {
-        s.p.run([&](instruction in) {
-            const matrix &m = s.m.of[in.op];
+        s.run([&] {
+            s.p.run([&](instruction in) {
+                const matrix &m = s.m.of[in.op];
 
-            SIMT_ROLLED
-            for (uint32_t panel = 0; panel < m.panels; panel++) {
-                load((in.op == OP_ATTEND) ? tokens(in) : rows(in, m, panel));
-            }
+                SIMT_ROLLED
+                for (uint32_t panel = 0; panel < m.panels; panel++) {
+                    load((in.op == OP_ATTEND) ? tokens(in) : rows(in, m, panel));
+                }
+            });
         });
         if (POOL && (from.heap.view.area != 0)) { /* only checks and statistics see leaks */
             shpool_producer_fini_warp(&from);
@@ -80,13 +86,19 @@ struct loader {
                      ((size_t)panel * m.rows + in.first) * m.columns,
                  in.count * m.columns, m.each * m.columns, 0 };
     }
-    MACHINE_METHOD source tokens(instruction in) const /* keys and values */
+    MACHINE_METHOD source tokens(instruction in) /* keys and values */
     {
         const uint32_t dims = s.m.head_dim;
 
+        if (seen != s.number) { /* the newest ones are another block's */
+            await_steps(s);
+            simt_warp_sync(SIMT_ALL_LANES);
+            simt_fence_async();
+            seen = s.number;
+        }
         return { s.m.cache + s.m.keys(in.layer, s.m.by_group.of(in.first)) +
-                     (size_t)in.count * s.share * dims,
-                 tokens_of(s, in) * dims, s.each * dims, (size_t)s.m.tokens * dims };
+                     (size_t)in.count * s.share() * dims,
+                 tokens_of(s, in) * dims, s.each() * dims, (size_t)s.m.tokens * dims };
     }
 
     MACHINE_METHOD void load(source now)
@@ -138,23 +150,35 @@ struct loader {
 /* ---- a reader ---- */
 
 struct reader {
-    const step   &s;
+    step          s;
     control       shared;
     shpool_stages at;        /* the next tile */
     uint32_t      exchanges; /* of attention's sums */
 
     MACHINE_METHOD void run()
     {
-        s.p.run([&](instruction in) {
-            switch (in.op) {
-            case OP_QKV: read_rows<OP_QKV>(in); break;
-            case OP_ATTEND: read_tokens(in); break;
-            case OP_OUT: read_rows<OP_OUT>(in); break;
-            case OP_GATE_UP: read_rows<OP_GATE_UP>(in); break;
-            case OP_DOWN: read_rows<OP_DOWN>(in); break;
-            default: read_rows<OP_HEAD>(in);
+        s.run([&] {
+            uint32_t begins = 1;
+
+            s.p.run([&](instruction in) {
+                if (begins) { /* otherwise a result could be that of the step before the last */
+                    simt_mbar_wait(shared.ready(), shared.count & 1u);
+                    begins = 0;
+                }
+                switch (in.op) {
+                case OP_QKV: read_rows<OP_QKV>(in); break;
+                case OP_ATTEND: read_tokens(in); break;
+                case OP_OUT: read_rows<OP_OUT>(in); break;
+                case OP_GATE_UP: read_rows<OP_GATE_UP>(in); break;
+                case OP_DOWN: read_rows<OP_DOWN>(in); break;
+                default: read_rows<OP_HEAD>(in);
+                }
+                shared.count++;
+            });
+            meet(shared.exchanged(), exchanges++);
+            if ((simt_thread_rank() == 0) && !begins) {
+                seam_release(s.p.ended);
             }
-            shared.count++;
         });
     }
 
@@ -204,8 +228,9 @@ struct reader {
     MACHINE_METHOD void read_tokens(instruction in)
     {
         const uint32_t cached = tokens_of(s, in);
+        const uint32_t each   = s.each();
         /* two tiles, or more: half of the warps process every other one */
-        const uint32_t halves = (cached > s.each) ? 2u : 1u;
+        const uint32_t halves = (cached > each) ? 2u : 1u;
         uint32_t       turn   = simt_warp();
 
         simt_mbar_wait(shared.ready(), shared.count & 1u);
@@ -213,7 +238,7 @@ struct reader {
         attention a = attention_begin(s, in, (in.count + 1u == s.m.split) &&
                                                  (simt_warp() + 1u == READERS));
 
-        for_tiles(cached, s.each, [&](simt_addr tile, uint32_t, uint32_t n) {
+        for_tiles(cached, each, [&](simt_addr tile, uint32_t, uint32_t n) {
             if (turn++ % halves == 0) {
                 attention_tokens(s, &a, tile, n, simt_warp() / halves, READERS / halves);
             }
@@ -227,34 +252,40 @@ struct reader {
 
 /* ---- the watcher ---- */
 
-SIMT_FN void watch(const step &s, control shared)
+SIMT_FN void watch(step s, control shared)
 {
-    s.p.run([&](instruction in) {
-        const uint32_t i = counter_of(in);
+    s.run([&] {
+        await_steps(s);
+        s.p.run([&](instruction in) {
+            const uint32_t i = counter_of(in);
 
-        if ((in.op != OP_ATTEND) && (i != 0)) { /* half of the results of the operation before */
-            const uint32_t all = s.m.of[(in.op == OP_QKV) ? (uint32_t)OP_DOWN : in.op - 1u].rows;
+            if ((in.op != OP_ATTEND) && (i != 0)) { /* half of the operation before */
+                const uint32_t all =
+                    s.m.of[(in.op == OP_QKV) ? (uint32_t)OP_DOWN : in.op - 1u].rows;
 
-            SIMT_ROLLED
-            while ((int)(seam_peek4(s.p.done + i - 1u) - (all * s.number + all / 2u)) < 0) {
-                seam_spin();
+                SIMT_ROLLED
+                while ((int)(seam_peek4(s.p.done + i - 1u) - (all * s.number + all / 2u)) < 0) {
+                    seam_spin();
+                }
             }
-        }
-        if (shared.count != 0) { /* the readers have seen the phase before */
-            simt_mbar_wait(shared.summed(), (shared.count - 1u) & 1u);
-        }
-        simt_mbar_arrive(shared.ready());
-        shared.count++;
+            if (shared.count != 0) { /* the readers have seen the phase before */
+                simt_mbar_wait(shared.summed(), (shared.count - 1u) & 1u);
+            }
+            simt_mbar_arrive(shared.ready());
+            shared.count++;
+        });
     });
 }
 
 /* A call, so that the allocator takes no registers from the readers.  Static: so ptxas gives it as
  * many registers as the launch bounds of the kernel leave, also when it is joined at run time. */
 template <bool POOL>
-static SEAM_CALL void load(const step &s, const memory &of, shpool_heap heap, simt_addr table)
+static SEAM_CALL void load(const model &m, const program &p, const memory &of, shpool_heap heap,
+                           simt_addr table)
 {
-    loader<POOL>{ s, of, shpool_producer_init(heap, simt_from_shared(table), of.slots, of.bytes),
-                  seam_ns(), s.p.pace >> 3 }.run();
+    loader<POOL>{ { m, p }, of,
+                  shpool_producer_init(heap, simt_from_shared(table), of.slots, of.bytes),
+                  seam_ns(), p.pace >> 3, p.number }.run();
 }
 
 #endif
@@ -265,8 +296,9 @@ template <bool POOL>
 struct decode_step {
     static constexpr uint32_t THREADS = (READERS + 2u) * SIMT_WARP;
 
-    step   s;
-    memory of;
+    model   m;
+    program p;
+    memory  of;
 
     MACHINE_METHOD void operator()() const
     {
@@ -279,16 +311,17 @@ struct decode_step {
             init(shared);
         }
         if (POOL) {
-            heap = shpool_init(&of.pool, simt_from_shared(shared.pool(s.m.head_dim)));
+            heap = shpool_init(&of.pool, simt_from_shared(shared.pool(m.head_dim)));
         }
         simt_barrier();
 
         if (warp < READERS) {
-            reader{ s, shared, shpool_stages_of(simt_from_shared(shared.base), of.slots), 0 }.run();
+            reader{ { m, p }, shared,
+                    shpool_stages_of(simt_from_shared(shared.base), of.slots), 0 }.run();
         } else if (warp == READERS) {
-            load<POOL>(s, of, heap, shared.base);
+            load<POOL>(m, p, of, heap, shared.base);
         } else if (simt_lane() == 0) {
-            watch(s, shared);
+            watch({ m, p }, shared);
         }
         if (POOL) {
             shpool_fini(heap);
@@ -305,7 +338,7 @@ struct decode_step {
         shpool_stages_init(simt_from_shared(slot), 1, READERS);
         if (!POOL) {
             simt_store32(slot + SHPOOL_STAGE_MEMORY,
-                         shared.pool(s.m.head_dim) + simt_lane() * of.bytes);
+                         shared.pool(m.head_dim) + simt_lane() * of.bytes);
         }
         if (simt_lane() == 0) {
             simt_mbar_init(shared.ready(), 1);

@@ -68,9 +68,11 @@ struct model {
     uint32_t heads = 4, kv_heads = 2, head_dim = 16;
 #endif
     uint32_t split     = 0; /* parts of a query head's tokens */
+    uint32_t context;   /* tokens in the cache before step 0 */
     uint32_t tokens;    /* capacity of the cache */
+    uint32_t most;      /* tokens of a tile */
     uint32_t lane_bits; /* of the lanes of a token, 8 dimensions each */
-    divisor  by_dim, by_group;
+    divisor  by_dim, by_group, by_split, by_most;
     matrix   of[OP_COUNT]; /* OP_ATTEND: `rows` only */
     size_t   layer;        /* numbers of a layer's weights */
 
@@ -115,7 +117,11 @@ struct program {
     const instruction *list;
     const uint32_t    *begin; /* block b has list[begin[b]] to list[begin[b + 1] - 1] */
     uint32_t          *done;  /* for each layer's operations: finished rows of all steps */
-    uint32_t           pace;  /* least time for 32 KiB of a block, in ns */
+    uint32_t          *ended; /* how often a block has finished a step */
+    uint32_t           blocks; /* that have instructions */
+    uint32_t           number; /* the launch's first step */
+    uint32_t           steps;  /* of the launch */
+    uint32_t           pace;   /* least time for 32 KiB of a block, in ns */
 
     /* Call work(instruction) for those of the block; each is read long before it is needed. */
     template <class Work>
@@ -176,8 +182,11 @@ static inline size_t lay_out(model &m, uint32_t tile)
     for (m.lane_bits = 1; (8u << m.lane_bits) < m.head_dim;) {
         m.lane_bits++;
     }
+    m.most     = std::max(tile / (4u * m.head_dim), 1u);
     m.by_dim   = divisor_by(m.head_dim);
     m.by_group = divisor_by(m.heads / m.kv_heads);
+    m.by_split = divisor_by(m.split);
+    m.by_most  = divisor_by(m.most);
     return m.layers * m.layer + m.hidden + (size_t)m.vocab * m.hidden;
 }
 

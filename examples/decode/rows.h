@@ -103,7 +103,7 @@ SIMT_FN uint32_t input_column(uint32_t segment)
 
 SIMT_FN const uint16_t *embedding(const step &s) /* of the token that the last step has chosen */
 {
-    const uint32_t token = (s.number == 0) ? 1u : ~(uint32_t)s.m.best[s.number - 1u];
+    const uint32_t token = (s.number == 0) ? 1u : ~seam_peek4(s.m.best + s.number - 1u);
 
     return s.m.weights + (s.m.layers - 1u) * s.m.layer + s.m.of[OP_HEAD].at +
            (size_t)token * s.m.hidden;
@@ -209,7 +209,7 @@ SIMT_FN beside read_beside(const step &s, instruction in)
     }
     if (OP == OP_QKV) {
         const uint32_t dim  = row - s.m.by_dim.of(row) * s.m.head_dim;
-        const float   *turn = s.m.turns + (size_t)s.position * s.m.head_dim + (dim & ~1u);
+        const float   *turn = s.m.turns + (size_t)s.position() * s.m.head_dim + (dim & ~1u);
 
         at = { turn[0], turn[1] };
     } else if ((OP == OP_OUT) && (in.layer == 0)) {
@@ -234,7 +234,7 @@ SIMT_FN void finish_qkv(const step &s, instruction in, uint32_t row, float sum, 
     if (head >= s.m.heads) {
         const uint32_t key_head = head - ((head < keys) ? s.m.heads : keys);
         uint16_t      *key      = s.m.cache + s.m.keys(in.layer, key_head) +
-                        (size_t)s.position * s.m.head_dim + dim;
+                        (size_t)s.position() * s.m.head_dim + dim;
         const uint32_t rounded  = seam_pair(result, 0.0f);
 
         key[(head < keys) ? 0u : (size_t)s.m.tokens * s.m.head_dim] = (uint16_t)rounded;

@@ -80,6 +80,9 @@ right "no cached tokens, more parts than tokens" --layers 2 --heads 4 --kv-heads
 # a result says in which step it was written, by a bit that alternates: three steps
 # shellcheck disable=SC2086 # a list of options
 right "results of three steps" --layers 1 $small --context 5 --split 1 --steps 3
+# shellcheck disable=SC2086 # a list of options
+right "launches of one step" --layers 1 $small --context 5 --split 1 --steps 3 --launch 1
+right "launches of three steps, and one of one" --steps 7 --launch 3
 right "rows of two and of four segments" --layers 1 --hidden 576 --heads 2 --kv-heads 1 \
     --head-dim 32 --ff 1088 --vocab 20 --context 3 --tile 2304 --pool 8192 --pages 0 --steps 1
 right "heads of 40, rows of two panels, five parts" --layers 2 --heads 3 --kv-heads 1 \
