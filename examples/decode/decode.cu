@@ -111,12 +111,14 @@ static int run(job &j, const memory &of, uint32_t before)
     std::vector<uint32_t> begin, tokens;
 
     (void)lay_out(j.m, of.bytes);
-    j.p.list  = j.list.write(schedule(j.m, j.blocks, &begin));
-    j.p.begin = j.begin.write(begin);
+    const std::vector<instruction> list = schedule(j.m, j.blocks, &begin);
+
+    j.p.list   = j.list.write(list);
     j.p.blocks = 0;
-    for (uint32_t b = 0; b < j.blocks; b++) {
-        j.p.blocks += begin[b] != begin[b + 1u];
+    for (uint32_t first : begin) {
+        j.p.blocks += list[first].op() != OP_COUNT;
     }
+    j.p.begin = j.begin.write(begin);
     for (uint32_t round = 0; round <= j.rounds; round++) {
         j.done.zero();
         j.results.zero();

@@ -50,7 +50,6 @@ struct memory {
 template <bool POOL>
 struct loader {
     step            s;
-    const memory   &of;
     shpool_producer from; /* without a pool, its next slot is the next page's */
     uint32_t        turn; /* earliest time of the next copy, in ns */
     uint32_t        pace; /* ns for 4 KiB; a load for each tile would delay its copy */
@@ -60,11 +59,11 @@ struct loader {
     {
         s.run([&] {
             s.p.run([&](instruction in) {
-                const matrix &m = s.m.of[in.op];
+                const matrix &m = s.m.of[in.op()];
 
                 SIMT_ROLLED
                 for (uint32_t panel = 0; panel < m.panels; panel++) {
-                    load((in.op == OP_ATTEND) ? tokens(in) : rows(in, m, panel));
+                    load((in.op() == OP_ATTEND) ? tokens(in) : rows(in, m, panel));
                 }
             });
         });
@@ -77,14 +76,13 @@ struct loader {
      * many numbers that are read together with them. */
     struct source {
         const uint16_t *from;
-        uint32_t        all, each;
-        size_t          apart;
+        uint32_t        all, each, apart;
     };
     MACHINE_METHOD source rows(instruction in, const matrix &m, uint32_t panel) const
     {
-        return { s.m.weights + in.layer * s.m.layer + m.at +
+        return { s.m.weights + in.layer() * s.m.layer + m.at +
                      ((size_t)panel * m.rows + in.first) * m.columns,
-                 in.count * m.columns, m.each * m.columns, 0 };
+                 in.count() * m.columns, m.each * m.columns, 0 };
     }
     MACHINE_METHOD source tokens(instruction in) /* keys and values */
     {
@@ -96,9 +94,9 @@ struct loader {
             simt_fence_async();
             seen = s.number;
         }
-        return { s.m.cache + s.m.keys(in.layer, s.m.by_group.of(in.first)) +
-                     (size_t)in.count * s.share() * dims,
-                 tokens_of(s, in) * dims, s.each() * dims, (size_t)s.m.tokens * dims };
+        return { s.m.cache + s.m.keys(in.layer(), s.m.by_group.of(in.first)) +
+                     (size_t)in.count() * s.share() * dims,
+                 tokens_of(s, in) * dims, s.each() * dims, s.m.tokens * dims };
     }
 
     MACHINE_METHOD void load(source now)
@@ -165,7 +163,7 @@ struct reader {
                     simt_mbar_wait(shared.ready(), shared.count & 1u);
                     begins = 0;
                 }
-                switch (in.op) {
+                switch (in.op()) {
                 case OP_QKV: read_rows<OP_QKV>(in); break;
                 case OP_ATTEND: read_tokens(in); break;
                 case OP_OUT: read_rows<OP_OUT>(in); break;
@@ -200,7 +198,7 @@ struct reader {
     MACHINE_METHOD void read_rows(instruction in)
     {
         const matrix   &m      = s.m.of[OP];
-        const four_bf16 gains  = read_gains<OP>(s, in.layer, 0);
+        const four_bf16 gains  = read_gains<OP>(s, in.layer(), 0);
         const beside    with   = read_beside<OP>(s, in);
         const lane_rows mine(m);
         const uint32_t  panels = has_norm(OP) ? 1u : m.panels;
@@ -213,7 +211,7 @@ struct reader {
 
             read_input<OP>(s, in, panel, gains, shared.exchange() + simt_warp() * SLICE * 4u, v,
                            &square);
-            for_tiles(in.count, m.each, [&](simt_addr tile, uint32_t first, uint32_t rows) {
+            for_tiles(in.count(), m.each, [&](simt_addr tile, uint32_t first, uint32_t rows) {
                 multiply(tile, m, mine, rows, v,
                          shared.sums(simt_warp()) + 4u * (first << m.bits), panel != 0);
             });
@@ -235,7 +233,7 @@ struct reader {
 
         simt_mbar_wait(shared.ready(), shared.count & 1u);
 
-        attention a = attention_begin(s, in, (in.count + 1u == s.m.split) &&
+        attention a = attention_begin(s, in, (in.count() + 1u == s.m.split) &&
                                                  (simt_warp() + 1u == READERS));
 
         for_tiles(cached, each, [&](simt_addr tile, uint32_t, uint32_t n) {
@@ -259,9 +257,9 @@ SIMT_FN void watch(step s, control shared)
         s.p.run([&](instruction in) {
             const uint32_t i = counter_of(in);
 
-            if ((in.op != OP_ATTEND) && (i != 0)) { /* half of the operation before */
+            if ((in.op() != OP_ATTEND) && (i != 0)) { /* half of the operation before */
                 const uint32_t all =
-                    s.m.of[(in.op == OP_QKV) ? (uint32_t)OP_DOWN : in.op - 1u].rows;
+                    s.m.of[(in.op() == OP_QKV) ? (uint32_t)OP_DOWN : in.op() - 1u].rows;
 
                 SIMT_ROLLED
                 while ((int)(seam_peek4(s.p.done + i - 1u) - (all * s.number + all / 2u)) < 0) {
@@ -277,20 +275,16 @@ SIMT_FN void watch(step s, control shared)
     });
 }
 
-/* A call, so that the allocator takes no registers from the readers.  Static: so ptxas gives it as
- * many registers as the launch bounds of the kernel leave, also when it is joined at run time. */
-template <bool POOL>
-static SEAM_CALL void load(const model &m, const program &p, const memory &of, shpool_heap heap,
-                           simt_addr table)
-{
-    loader<POOL>{ { m, p }, of,
-                  shpool_producer_init(heap, simt_from_shared(table), of.slots, of.bytes),
-                  seam_ns(), p.pace >> 3, p.number }.run();
-}
-
 #endif
 
 /* ---- the kernel ---- */
+
+template <bool POOL>
+struct decode_step;
+#if SIMT_HAS_BULK
+template <bool POOL>
+static SEAM_CALL void load(const decode_step<POOL> &all, shpool_heap heap, simt_addr table);
+#endif
 
 template <bool POOL>
 struct decode_step {
@@ -319,7 +313,7 @@ struct decode_step {
             reader{ { m, p }, shared,
                     shpool_stages_of(simt_from_shared(shared.base), of.slots), 0 }.run();
         } else if (warp == READERS) {
-            load<POOL>(m, p, of, heap, shared.base);
+            load<POOL>(*this, heap, shared.base);
         } else if (simt_lane() == 0) {
             watch({ m, p }, shared);
         }
@@ -348,5 +342,17 @@ struct decode_step {
     }
 #endif
 };
+
+#if SIMT_HAS_BULK
+/* A call, so that the allocator takes no registers from the readers.  Static: so ptxas gives it as
+ * many registers as the launch bounds of the kernel leave, also when it is joined at run time. */
+template <bool POOL>
+static SEAM_CALL void load(const decode_step<POOL> &all, shpool_heap heap, simt_addr table)
+{
+    loader<POOL>{ { all.m, all.p },
+                  shpool_producer_init(heap, simt_from_shared(table), all.of.slots, all.of.bytes),
+                  seam_ns(), all.p.pace >> 3, all.p.number }.run();
+}
+#endif
 
 #endif /* SHPOOL_EXAMPLES_DECODE_DECODE_H */

@@ -107,15 +107,17 @@ struct model {
 /* Rows of a matrix, or (OP_ATTEND) a part of a query head's tokens.  Each block has its own list of
  * instructions, in the order of the operations. */
 struct alignas(8) instruction {
-    uint32_t op : 4;
-    uint32_t count : 12; /* rows; OP_ATTEND: the part */
-    uint32_t layer : 16; /* the head's: the last one */
-    uint32_t first;      /* row; OP_ATTEND: the query head */
+    uint32_t what;  /* not bit fields, of which each would be kept in a register */
+    uint32_t first; /* row; OP_ATTEND: the query head */
+
+    SEAM_BOTH uint32_t op() const { return what & 15u; }
+    SEAM_BOTH uint32_t count() const { return what >> 4 & 0xfffu; } /* rows; OP_ATTEND: the part */
+    SEAM_BOTH uint32_t layer() const { return what >> 16; }         /* the head's: the last one */
 };
 
 struct program {
     const instruction *list;
-    const uint32_t    *begin; /* block b has list[begin[b]] to list[begin[b + 1] - 1] */
+    const uint32_t    *begin; /* block b has list[begin[b]] and so on, up to one of OP_COUNT */
     uint32_t          *done;  /* for each layer's operations: finished rows of all steps */
     uint32_t          *ended; /* how often a block has finished a step */
     uint32_t           blocks; /* that have instructions */
@@ -127,21 +129,19 @@ struct program {
     template <class Work>
     MACHINE_METHOD void run(Work work) const
     {
-        const uint32_t end  = begin[simt_block_rank() + 1u];
-        uint32_t       i    = begin[simt_block_rank()];
-        instruction    next = list[(i < end) ? i : 0u];
+        uint32_t    i    = begin[simt_block_rank()];
+        instruction next = list[i];
 
         SIMT_ROLLED
-        while (i < end) {
+        while (next.op() != OP_COUNT) {
             const instruction in = next;
 
-            i++;
-            next = list[(i < end) ? i : 0u];
+            next = list[++i];
             work(in);
         }
     }
 };
-SIMT_FN uint32_t counter_of(instruction in) { return in.layer * OPS_OF_LAYER + in.op; }
+SIMT_FN uint32_t counter_of(instruction in) { return in.layer() * OPS_OF_LAYER + in.op(); }
 
 /* ---- what the host prepares ---- */
 
@@ -277,6 +277,7 @@ static inline std::vector<instruction> schedule(const model &m, uint32_t blocks,
         const uint32_t most  = (op == OP_ATTEND) ? 1u : MOST_SUMS >> of.bits;
         const size_t   bytes = (op == OP_ATTEND) ? m.head_cache() / m.split
                                                  : size_t{ width } * of.columns * of.panels;
+        const uint32_t what  = op | layer << 16;
         uint32_t       first = 0;
 
         std::iota(order.begin(), order.end(), 0u);
@@ -292,16 +293,16 @@ static inline std::vector<instruction> schedule(const model &m, uint32_t blocks,
                 const uint32_t rows = std::min(most, end - first);
 
                 own[b].push_back((op == OP_ATTEND)
-                                     ? instruction{ op, first % m.split, layer, first / m.split }
-                                     : instruction{ op, rows, layer, first });
+                                     ? instruction{ what | first % m.split << 4, first / m.split }
+                                     : instruction{ what | rows << 4, first });
             }
         }
     }
     for (const std::vector<instruction> &list : own) {
         begin->push_back(static_cast<uint32_t>(all.size()));
         all.insert(all.end(), list.begin(), list.end());
+        all.push_back({ OP_COUNT, 0 });
     }
-    begin->push_back(static_cast<uint32_t>(all.size()));
     return all;
 }
 

@@ -87,9 +87,10 @@ struct control {
 SIMT_FN void await_steps(const step &s)
 {
     SIMT_ROLLED
-    while ((int)(seam_acquire(s.p.ended) - s.p.blocks * s.number) < 0) {
+    while ((int)(seam_peek4(s.p.ended) - s.p.blocks * s.number) < 0) {
         seam_spin();
     }
+    (void)seam_acquire(s.p.ended); /* once: it empties L1 */
 }
 #endif
 
@@ -97,7 +98,7 @@ SIMT_FN void await_steps(const step &s)
  * also has the token that is being computed. */
 SIMT_FN uint32_t tokens_of(const step &s, instruction in)
 {
-    const uint32_t first = in.count * s.share();
+    const uint32_t first = in.count() * s.share();
     const uint32_t left  = (s.position() > first) ? s.position() - first : 0u;
 
     return (left < s.share()) ? left : s.share();
