@@ -30,7 +30,7 @@ struct job {
 #else
     uint32_t context = 21, steps = 2, tile = 1536, page = 1536, rounds = 0;
 #endif
-    uint32_t pool = 1, pace = 1, launch = 16, show = 0, blocks = 0;
+    uint32_t pool = 1, room = 1, pace = 1, launch = 16, show = 0, blocks = 0;
     model    m = {};
     program  p = {};
 
@@ -153,6 +153,27 @@ static int run(job &j, const memory &of, uint32_t before)
     return tokens != j.tokens;
 }
 
+/* Bytes of the pool's tiles: --tile, or less if a tile fewer than pages would fit in its bytes, and
+ * more bytes of weights are then in flight. */
+static uint32_t tile_of(const job &j, uint32_t bytes, uint32_t largest)
+{
+    const uint32_t pages = std::min(bytes / j.tile, SLOTS - 1u);
+    const uint32_t tiles = largest / j.tile;
+    uint32_t       best  = j.tile;
+    double         most  = tiles * mean_tile(j.m, j.tile);
+
+    for (uint32_t n = pages; (tiles < pages) && (n <= pages + 1u); n++) {
+        const uint32_t less      = largest / n & ~(TILE_ALIGNED - 1u);
+        const double   in_flight = n * mean_tile(j.m, less);
+
+        if ((less >= least_tile(j)) && (in_flight > most)) {
+            most = in_flight;
+            best = less;
+        }
+    }
+    return best;
+}
+
 static int run_pool(job &j, uint32_t bytes, uint32_t before)
 {
     const uint32_t largest = std::max(j.tile, least_tile(j));
@@ -171,9 +192,11 @@ static int run_pool(job &j, uint32_t bytes, uint32_t before)
                ", and two of the largest tiles need " + std::to_string(2u * largest) +
                ": more --pool" + ((least_tile(j) < largest) ? tile : ""));
     }
-    std::printf("%s, %u bytes, tiles of %u\n", of.pool.name, of.pool.shared_bytes, j.tile);
-    of.bytes = j.tile;
-    of.slots = std::min(of.pool.largest / j.tile, SLOTS);
+    of.bytes = tile_of(j, bytes, of.pool.largest);
+    of.room  = (j.room == 1u) ? of.bytes : j.room;
+    of.slots = (of.room >= of.bytes) ? std::min(of.pool.largest / of.room, SLOTS) : SLOTS;
+    std::printf("%s, %u bytes, %u tiles of %u\n", of.pool.name, of.pool.shared_bytes, of.slots,
+                of.bytes);
 
     const int failed = run<true>(j, of, before);
 
@@ -183,7 +206,7 @@ static int run_pool(job &j, uint32_t bytes, uint32_t before)
 
 static int run_pages(job &j, uint32_t bytes, uint32_t before)
 {
-    const memory of = { {}, j.page, std::min(bytes / j.page, SLOTS) };
+    const memory of = { {}, j.page, j.page, std::min(bytes / j.page, SLOTS) };
 
     if (least_tile(j) > j.page) {
         refuse("--pages", j.page, "is less than the longest row: " + std::to_string(least_tile(j)));
@@ -215,8 +238,11 @@ int main(int argc, char **argv)
               { "--launch", &j.launch, 1, 10000, 1, "steps of a launch" },
               { "--split", &m.split, 0, 64, 1,
                 "parts of a head's tokens; 0: 3, or as many as there are blocks for" },
+              { "--panel", &m.panel, 64, longest, 8, "most numbers of a row of out and down" },
               { "--tile", &j.tile, 128, 1u << 17, 128, "bytes of a tile of the pool's version" },
               { "--pool", &j.pool, 0, 1u << 18, 1, "bytes of a block's pool; 1: all, 0: none" },
+              { "--room", &j.room, 0, 1u << 17, 1,
+                "least memory of a tile of the pool; 0: its own bytes, 1: those of --tile" },
               { "--pages", &j.page, 0, 1u << 17, 128, "bytes of a page; 0: none" },
               { "--pace", &j.pace, 0, 100000, 1,
                 "ns for 32 KiB of a block; 1: at the memory's speed, 0: any" },

@@ -35,11 +35,12 @@
 #define LATE     100u      /* ns: three ticks of the timer */
 
 /* Where tiles are: in a pool, or, for comparison, in fixed pages that are used round-robin.  In a
- * pool each gets at least `bytes`, because an instruction often ends with a small one, whose memory
- * would not pass on to the next tile. */
+ * pool each usually gets the memory of the largest, because an instruction often ends with a small
+ * one, whose memory would not pass on to the next tile. */
 struct memory {
     shpool_pool pool;
-    uint32_t    bytes; /* of a page; of a pool's tile, at least */
+    uint32_t    bytes; /* of a page, or of a pool's largest tile */
+    uint32_t    room;  /* of the memory of a pool's tile, at least */
     uint32_t    slots; /* pages, or tiles that fit: one more would be a search in vain */
 };
 
@@ -350,7 +351,7 @@ template <bool POOL>
 static SEAM_CALL void load(const decode_step<POOL> &all, shpool_heap heap, simt_addr table)
 {
     loader<POOL>{ { all.m, all.p },
-                  shpool_producer_init(heap, simt_from_shared(table), all.of.slots, all.of.bytes),
+                  shpool_producer_init(heap, simt_from_shared(table), all.of.slots, all.of.room),
                   seam_ns(), all.p.pace >> 3, all.p.number }.run();
 }
 #endif

@@ -68,6 +68,7 @@ struct model {
     uint32_t heads = 4, kv_heads = 2, head_dim = 16;
 #endif
     uint32_t split     = 0; /* parts of a query head's tokens */
+    uint32_t panel     = MOST_SEGMENTS * SEGMENT; /* most columns of a panel */
     uint32_t context;   /* tokens in the cache before step 0 */
     uint32_t tokens;    /* capacity of the cache */
     uint32_t most;      /* tokens of a tile */
@@ -147,9 +148,9 @@ SIMT_FN uint32_t counter_of(instruction in) { return in.layer() * OPS_OF_LAYER +
 
 static inline uint32_t pieces(uint32_t whole, uint32_t each) { return (whole + each - 1u) / each; }
 
-static inline matrix matrix_of(uint32_t rows, uint32_t columns, uint32_t tile)
+static inline matrix matrix_of(uint32_t rows, uint32_t columns, uint32_t tile, uint32_t panel)
 {
-    uint32_t n = pieces(columns, MOST_SEGMENTS * SEGMENT);
+    uint32_t n = pieces(columns, panel);
 
     while (columns % (8u * n) != 0) { /* a panel's rows are multiples of 16 bytes */
         n++;
@@ -163,12 +164,12 @@ static inline matrix matrix_of(uint32_t rows, uint32_t columns, uint32_t tile)
  * the number of weights. */
 static inline size_t lay_out(model &m, uint32_t tile)
 {
-    m.of[OP_QKV]     = matrix_of(m.qkv_rows(), m.hidden, tile);
+    m.of[OP_QKV]     = matrix_of(m.qkv_rows(), m.hidden, tile, m.hidden);
     m.of[OP_ATTEND]  = { m.heads * m.split, 0, 1, 0, 0, 0, 0 };
-    m.of[OP_OUT]     = matrix_of(m.hidden, m.heads * m.head_dim, tile);
-    m.of[OP_GATE_UP] = matrix_of(2u * m.ff, m.hidden, tile);
-    m.of[OP_DOWN]    = matrix_of(m.hidden, m.ff, tile);
-    m.of[OP_HEAD]    = matrix_of(m.vocab, m.hidden, tile);
+    m.of[OP_OUT]     = matrix_of(m.hidden, m.heads * m.head_dim, tile, m.panel);
+    m.of[OP_GATE_UP] = matrix_of(2u * m.ff, m.hidden, tile, m.hidden);
+    m.of[OP_DOWN]    = matrix_of(m.hidden, m.ff, tile, m.panel);
+    m.of[OP_HEAD]    = matrix_of(m.vocab, m.hidden, tile, m.hidden);
     m.layer          = 0;
     for (uint32_t op = 0; op < OP_COUNT; op++) {
         matrix &of = m.of[op];
@@ -188,6 +189,24 @@ static inline size_t lay_out(model &m, uint32_t tile)
     m.by_split = divisor_by(m.split);
     m.by_most  = divisor_by(m.most);
     return m.layers * m.layer + m.hidden + (size_t)m.vocab * m.hidden;
+}
+
+/* Mean bytes of a weight's tile, of at most `tile`. */
+static inline double mean_tile(model m, uint32_t tile)
+{
+    double bytes = 0, tiles = 0;
+
+    (void)lay_out(m, tile);
+    for (uint32_t op = 0; op < OP_COUNT; op++) {
+        const matrix &of   = m.of[op];
+        const double  rows = ((op == OP_HEAD) ? 1.0 : m.layers) * of.rows * of.panels;
+
+        if (op != OP_ATTEND) {
+            bytes += 2.0 * rows * of.columns;
+            tiles += rows / of.each;
+        }
+    }
+    return bytes / tiles;
 }
 
 /* Kernel: fill numbers first..first+count-1 of an array: base plus an odd number of -most..most
