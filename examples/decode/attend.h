@@ -177,8 +177,8 @@ SIMT_FN simt_u128 pack_eight(const four *v)
 SIMT_FN attention attention_begin(const step &s, instruction in, bool newest)
 {
     const uint32_t dims  = s.m.head_dim;
-    const float   *query = s.m.qkv(in.layer) + in.first * dims + lane_dim(s);
-    const float   *key   = s.m.qkv(in.layer) + (s.m.heads + s.m.by_group.of(in.first)) * dims +
+    const float   *query = s.m.qkv(in.layer()) + in.first * dims + lane_dim(s);
+    const float   *key   = s.m.qkv(in.layer()) + (s.m.heads + s.m.by_group.of(in.first)) * dims +
                        lane_dim(s);
     const float    root  = seam_reverse_root((float)dims);
     four           v[6]; /* query, key, value */
@@ -267,7 +267,7 @@ SIMT_FN void attention_leave(const step &s, attention a, control to)
  * warps, and posts the part's sums. */
 SIMT_FN void attention_finish(const step &s, instruction in, control from)
 {
-    const uint32_t part = in.first * s.m.split + in.count;
+    const uint32_t part = in.first * s.m.split + in.count();
     const uint32_t dim  = simt_thread_rank() * 4u;
     part_sums      all  = { {}, LEAST_SCORE, 0.0f };
 
@@ -289,10 +289,10 @@ SIMT_FN void attention_finish(const step &s, instruction in, control from)
     }
     SIMT_UNROLLED
     for (uint32_t i = 0; i < 4u; i++) {
-        post(s, s.m.parts(in.layer) + part * s.m.head_dim + dim + i, all.o.x[i]);
+        post(s, s.m.parts(in.layer()) + part * s.m.head_dim + dim + i, all.o.x[i]);
     }
     if (dim < 16u) { /* four words, so that they are read like results */
-        post(s, s.m.scales(in.layer) + part * 4u + dim / 4u,
+        post(s, s.m.scales(in.layer()) + part * 4u + dim / 4u,
              (dim == 0) ? all.top : (dim == 4u) ? all.sum : 0.0f);
     }
     count_results(s, in, 1);

@@ -12,13 +12,14 @@
  * Without -DSHPOOL_INLINE the kernel calls $SHPOOL_ALLOCATOR by the table.  Compiled with
  * $(pkg-config --variable=lto_cflags shpool) in place of -arch, SHPOOL_BINDING=linked inlines it.
  *
- * The model's weights are synthetic; its cache begins with --context synthetic tokens.  Versions:
+ * The model's weights are synthetic; its cache begins with --context synthetic tokens.  A launch
+ * runs --launch steps.  Versions:
  *
- *   pool    one launch a step; each block's shared memory is a pool of --pool bytes
+ *   pool    each block's shared memory is a pool of --pool bytes
  *   pages   the same with pages of --pages bytes, used round-robin
  *
  * 0 for one of these omits the version.  Both must choose the same tokens.  --show N prints the
- * residual stream after each layer of the first N steps, which tests compare. */
+ * residual stream after each layer, at the end of launches within N steps; tests compare it. */
 #include "decode.h"
 
 #include "../options.h"
@@ -29,8 +30,9 @@ struct job {
 #else
     uint32_t context = 21, steps = 2, tile = 1536, page = 1536, rounds = 0;
 #endif
-    uint32_t pool = 1, pace = 1, show = 0, blocks = 0;
-    step     s = {};
+    uint32_t pool = 1, room = 1, pace = 1, launch = 16, show = 0, blocks = 0;
+    model    m = {};
+    program  p = {};
 
     std::vector<uint32_t>             tokens; /* of the first version */
     machine_array<uint16_t>           weights, cache;
@@ -49,9 +51,10 @@ struct job {
 /* Returns the bytes of all weights. */
 static size_t make_model(job &j)
 {
-    model &m = j.s.m;
+    model &m = j.m;
 
-    m.tokens = j.context + j.steps;
+    m.context = j.context;
+    m.tokens  = j.context + j.steps;
     if (m.split == 0) {
         m.split = std::max(std::min(pieces(j.context, 256), j.blocks / m.heads), 3u);
     }
@@ -64,7 +67,8 @@ static size_t make_model(job &j)
     m.results  = j.results.get(size_t{ m.layers } * (2u * m.hidden + m.others()));
     m.logits   = j.logits.get(m.vocab);
     m.best     = j.best.get(j.steps);
-    j.s.p.done = j.done.get(m.layers * OPS_OF_LAYER + 1u);
+    j.p.done  = j.done.get(m.layers * OPS_OF_LAYER + 2u);
+    j.p.ended = j.p.done + m.layers * OPS_OF_LAYER + 1u;
     make_up_model(m, j.weights, 4u * j.blocks);
     return 2u * weights;
 }
@@ -72,9 +76,9 @@ static size_t make_model(job &j)
 /* Bytes of the longest row, or token, which a tile must hold. */
 static uint32_t least_tile(const job &j)
 {
-    uint32_t least = 4u * j.s.m.head_dim;
+    uint32_t least = 4u * j.m.head_dim;
 
-    for (const matrix &of : j.s.m.of) {
+    for (const matrix &of : j.m.of) {
         least = std::max(least, 2u * of.columns);
     }
     return least;
@@ -84,11 +88,11 @@ static uint32_t least_tile(const job &j)
 static void show(const job &j, uint32_t step)
 {
     machine_wait();
-    for (uint32_t l = 0; l <= j.s.m.layers; l++) {
-        const bool         last = l == j.s.m.layers;
-        std::vector<float> x(std::min(last ? j.s.m.vocab : j.s.m.hidden, 4096u));
+    for (uint32_t l = 0; l <= j.m.layers; l++) {
+        const bool         last = l == j.m.layers;
+        std::vector<float> x(std::min(last ? j.m.vocab : j.m.hidden, 4096u));
 
-        machine_read(x.data(), last ? j.s.m.logits : j.s.m.stream(2u * l + 1u),
+        machine_read(x.data(), last ? j.m.logits : j.m.stream(2u * l + 1u),
                      x.size() * sizeof(x[0]));
         std::printf(last ? "logits %u" : "layer %u %u", last ? step : l, step);
         for (float number : x) {
@@ -102,14 +106,19 @@ static void show(const job &j, uint32_t step)
 template <bool POOL>
 static int run(job &j, const memory &of, uint32_t before)
 {
-    const uint32_t        most  = std::max(of.bytes / (4u * j.s.m.head_dim), 1u); /* tokens */
     const uint32_t        bytes = before + (POOL ? 0u : of.slots * of.bytes);
     double                seconds = 1e30;
     std::vector<uint32_t> begin, tokens;
 
-    (void)lay_out(j.s.m, of.bytes);
-    j.s.p.list  = j.list.write(schedule(j.s.m, j.blocks, &begin));
-    j.s.p.begin = j.begin.write(begin);
+    (void)lay_out(j.m, of.bytes);
+    const std::vector<instruction> list = schedule(j.m, j.blocks, &begin);
+
+    j.p.list   = j.list.write(list);
+    j.p.blocks = 0;
+    for (uint32_t first : begin) {
+        j.p.blocks += list[first].op() != OP_COUNT;
+    }
+    j.p.begin = j.begin.write(begin);
     for (uint32_t round = 0; round <= j.rounds; round++) {
         j.done.zero();
         j.results.zero();
@@ -118,14 +127,12 @@ static int run(job &j, const memory &of, uint32_t before)
 
         const double from = machine_seconds();
 
-        for (j.s.number = 0; j.s.number < j.steps; j.s.number++) {
-            j.s.position = j.context + j.s.number;
-            j.s.share    = std::max(pieces(j.s.position, j.s.m.split), 1u);
-            j.s.each     = pieces(j.s.share, pieces(j.s.share, most));
+        for (j.p.number = 0; j.p.number < j.steps; j.p.number += j.p.steps) {
+            j.p.steps = std::min(j.launch, j.steps - j.p.number);
             seam_launch_together(j.blocks, bytes, POOL ? &of.pool : nullptr,
-                                 decode_step<POOL>{ j.s, of });
-            if ((round == 0) && (j.s.number < j.show)) {
-                show(j, j.s.number);
+                                 decode_step<POOL>{ j.m, j.p, of });
+            if ((round == 0) && (j.p.number + j.p.steps <= j.show)) {
+                show(j, j.p.number + j.p.steps - 1u);
             }
         }
         machine_wait();
@@ -146,6 +153,27 @@ static int run(job &j, const memory &of, uint32_t before)
     return tokens != j.tokens;
 }
 
+/* Bytes of the pool's tiles: --tile, or less if a tile fewer than pages would fit in its bytes, and
+ * more bytes of weights are then in flight. */
+static uint32_t tile_of(const job &j, uint32_t bytes, uint32_t largest)
+{
+    const uint32_t pages = std::min(bytes / j.tile, SLOTS - 1u);
+    const uint32_t tiles = largest / j.tile;
+    uint32_t       best  = j.tile;
+    double         most  = tiles * mean_tile(j.m, j.tile);
+
+    for (uint32_t n = pages; (tiles < pages) && (n <= pages + 1u); n++) {
+        const uint32_t less      = largest / n & ~(TILE_ALIGNED - 1u);
+        const double   in_flight = n * mean_tile(j.m, less);
+
+        if ((less >= least_tile(j)) && (in_flight > most)) {
+            most = in_flight;
+            best = less;
+        }
+    }
+    return best;
+}
+
 static int run_pool(job &j, uint32_t bytes, uint32_t before)
 {
     const uint32_t largest = std::max(j.tile, least_tile(j));
@@ -164,9 +192,11 @@ static int run_pool(job &j, uint32_t bytes, uint32_t before)
                ", and two of the largest tiles need " + std::to_string(2u * largest) +
                ": more --pool" + ((least_tile(j) < largest) ? tile : ""));
     }
-    std::printf("%s, %u bytes, tiles of %u\n", of.pool.name, of.pool.shared_bytes, j.tile);
-    of.bytes = j.tile;
-    of.slots = std::min(of.pool.largest / j.tile, SLOTS);
+    of.bytes = tile_of(j, bytes, of.pool.largest);
+    of.room  = (j.room == 1u) ? of.bytes : j.room;
+    of.slots = (of.room >= of.bytes) ? std::min(of.pool.largest / of.room, SLOTS) : SLOTS;
+    std::printf("%s, %u bytes, %u tiles of %u\n", of.pool.name, of.pool.shared_bytes, of.slots,
+                of.bytes);
 
     const int failed = run<true>(j, of, before);
 
@@ -176,7 +206,7 @@ static int run_pool(job &j, uint32_t bytes, uint32_t before)
 
 static int run_pages(job &j, uint32_t bytes, uint32_t before)
 {
-    const memory of = { {}, j.page, std::min(bytes / j.page, SLOTS) };
+    const memory of = { {}, j.page, j.page, std::min(bytes / j.page, SLOTS) };
 
     if (least_tile(j) > j.page) {
         refuse("--pages", j.page, "is less than the longest row: " + std::to_string(least_tile(j)));
@@ -193,7 +223,7 @@ int main(int argc, char **argv)
 {
     const uint32_t longest = MOST_SEGMENTS * SEGMENT; /* row that the readers' registers hold */
     job            j;
-    model         &m    = j.s.m;
+    model         &m    = j.m;
     (void)read_options(
             argc, argv, "decode [options]",
             { { "--layers", &m.layers, 1, 1000, 1, "of the model" },
@@ -205,15 +235,19 @@ int main(int argc, char **argv)
               { "--vocab", &m.vocab, 2, 1u << 20, 1, "tokens that there are" },
               { "--context", &j.context, 0, 65000, 1, "tokens in the cache before the first step" },
               { "--steps", &j.steps, 1, 10000, 1, "tokens to choose" },
+              { "--launch", &j.launch, 1, 10000, 1, "steps of a launch" },
               { "--split", &m.split, 0, 64, 1,
                 "parts of a head's tokens; 0: 3, or as many as there are blocks for" },
+              { "--panel", &m.panel, 64, longest, 8, "most numbers of a row of out and down" },
               { "--tile", &j.tile, 128, 1u << 17, 128, "bytes of a tile of the pool's version" },
               { "--pool", &j.pool, 0, 1u << 18, 1, "bytes of a block's pool; 1: all, 0: none" },
+              { "--room", &j.room, 0, 1u << 17, 1,
+                "least memory of a tile of the pool; 0: its own bytes, 1: those of --tile" },
               { "--pages", &j.page, 0, 1u << 17, 128, "bytes of a page; 0: none" },
               { "--pace", &j.pace, 0, 100000, 1,
                 "ns for 32 KiB of a block; 1: at the memory's speed, 0: any" },
               { "--rounds", &j.rounds, 0, 1000, 1, "besides the first; the fastest counts" },
-              { "--show", &j.show, 0, 10000, 1, "steps whose layers are printed" } });
+              { "--show", &j.show, 0, 10000, 1, "print layers after launches within N steps" } });
     const char *machine = machine_name("decode");
 
     if ((j.pool == 0) && (j.page == 0)) {
@@ -233,7 +267,7 @@ int main(int argc, char **argv)
         return 77;
     }
     j.blocks   = facts.blocks;
-    j.s.p.pace = (j.pace == 1u) ? facts.pace : j.pace;
+    j.p.pace = (j.pace == 1u) ? facts.pace : j.pace;
 
     const size_t   weights = make_model(j);
     const uint32_t before  = CONTROL_BYTES + exchange_bytes(m.head_dim) + TILE_ALIGNED;

@@ -17,11 +17,14 @@
  *
  * Memory order
  *   results each word is its own message, so no order between words is needed: relaxed stores and
- *           loads, in L2.  The end of a launch orders a step before the next one.
+ *           loads, in L2
+ *   steps   a block's readers meet -> one of them counts the step's end (release) -> the watchers
+ *           and loaders of all blocks see the count (acquire) -> the watcher's mbarrier -> readers,
+ *           or fence.proxy.async -> copies
  *   tiles   shpool/stage.cuh: read by threads -> released -> fence.proxy.async by the lane that
  *           starts the next copy into this memory -> copy
  *   keys    and values of the newest token are results, too; copies read older ones, which an
- *           earlier launch has written
+ *           earlier step has written
  */
 #ifndef SHPOOL_EXAMPLES_DECODE_DECODE_H
 #define SHPOOL_EXAMPLES_DECODE_DECODE_H
@@ -32,11 +35,12 @@
 #define LATE     100u      /* ns: three ticks of the timer */
 
 /* Where tiles are: in a pool, or, for comparison, in fixed pages that are used round-robin.  In a
- * pool each gets at least `bytes`, because an instruction often ends with a small one, whose memory
- * would not pass on to the next tile. */
+ * pool each usually gets the memory of the largest, because an instruction often ends with a small
+ * one, whose memory would not pass on to the next tile. */
 struct memory {
     shpool_pool pool;
-    uint32_t    bytes; /* of a page; of a pool's tile, at least */
+    uint32_t    bytes; /* of a page, or of a pool's largest tile */
+    uint32_t    room;  /* of the memory of a pool's tile, at least */
     uint32_t    slots; /* pages, or tiles that fit: one more would be a search in vain */
 };
 
@@ -46,21 +50,23 @@ struct memory {
 
 template <bool POOL>
 struct loader {
-    const step     &s;
-    const memory   &of;
+    step            s;
     shpool_producer from; /* without a pool, its next slot is the next page's */
     uint32_t        turn; /* earliest time of the next copy, in ns */
     uint32_t        pace; /* ns for 4 KiB; a load for each tile would delay its copy */
+    uint32_t        seen; /* the step whose keys and values may be copied */
 
     MACHINE_METHOD void run()
     {
-        s.p.run([&](instruction in) {
-            const matrix &m = s.m.of[in.op];
+        s.run([&] {
+            s.p.run([&](instruction in) {
+                const matrix &m = s.m.of[in.op()];
 
-            SIMT_ROLLED
-            for (uint32_t panel = 0; panel < m.panels; panel++) {
-                load((in.op == OP_ATTEND) ? tokens(in) : rows(in, m, panel));
-            }
+                SIMT_ROLLED
+                for (uint32_t panel = 0; panel < m.panels; panel++) {
+                    load((in.op() == OP_ATTEND) ? tokens(in) : rows(in, m, panel));
+                }
+            });
         });
         if (POOL && (from.heap.view.area != 0)) { /* only checks and statistics see leaks */
             shpool_producer_fini_warp(&from);
@@ -71,22 +77,27 @@ struct loader {
      * many numbers that are read together with them. */
     struct source {
         const uint16_t *from;
-        uint32_t        all, each;
-        size_t          apart;
+        uint32_t        all, each, apart;
     };
     MACHINE_METHOD source rows(instruction in, const matrix &m, uint32_t panel) const
     {
-        return { s.m.weights + in.layer * s.m.layer + m.at +
+        return { s.m.weights + in.layer() * s.m.layer + m.at +
                      ((size_t)panel * m.rows + in.first) * m.columns,
-                 in.count * m.columns, m.each * m.columns, 0 };
+                 in.count() * m.columns, m.each * m.columns, 0 };
     }
-    MACHINE_METHOD source tokens(instruction in) const /* keys and values */
+    MACHINE_METHOD source tokens(instruction in) /* keys and values */
     {
         const uint32_t dims = s.m.head_dim;
 
-        return { s.m.cache + s.m.keys(in.layer, s.m.by_group.of(in.first)) +
-                     (size_t)in.count * s.share * dims,
-                 tokens_of(s, in) * dims, s.each * dims, (size_t)s.m.tokens * dims };
+        if (seen != s.number) { /* the newest ones are another block's */
+            await_steps(s);
+            simt_warp_sync(SIMT_ALL_LANES);
+            simt_fence_async();
+            seen = s.number;
+        }
+        return { s.m.cache + s.m.keys(in.layer(), s.m.by_group.of(in.first)) +
+                     (size_t)in.count() * s.share() * dims,
+                 tokens_of(s, in) * dims, s.each() * dims, s.m.tokens * dims };
     }
 
     MACHINE_METHOD void load(source now)
@@ -138,23 +149,35 @@ struct loader {
 /* ---- a reader ---- */
 
 struct reader {
-    const step   &s;
+    step          s;
     control       shared;
     shpool_stages at;        /* the next tile */
     uint32_t      exchanges; /* of attention's sums */
 
     MACHINE_METHOD void run()
     {
-        s.p.run([&](instruction in) {
-            switch (in.op) {
-            case OP_QKV: read_rows<OP_QKV>(in); break;
-            case OP_ATTEND: read_tokens(in); break;
-            case OP_OUT: read_rows<OP_OUT>(in); break;
-            case OP_GATE_UP: read_rows<OP_GATE_UP>(in); break;
-            case OP_DOWN: read_rows<OP_DOWN>(in); break;
-            default: read_rows<OP_HEAD>(in);
+        s.run([&] {
+            uint32_t begins = 1;
+
+            s.p.run([&](instruction in) {
+                if (begins) { /* otherwise a result could be that of the step before the last */
+                    simt_mbar_wait(shared.ready(), shared.count & 1u);
+                    begins = 0;
+                }
+                switch (in.op()) {
+                case OP_QKV: read_rows<OP_QKV>(in); break;
+                case OP_ATTEND: read_tokens(in); break;
+                case OP_OUT: read_rows<OP_OUT>(in); break;
+                case OP_GATE_UP: read_rows<OP_GATE_UP>(in); break;
+                case OP_DOWN: read_rows<OP_DOWN>(in); break;
+                default: read_rows<OP_HEAD>(in);
+                }
+                shared.count++;
+            });
+            meet(shared.exchanged(), exchanges++);
+            if ((simt_thread_rank() == 0) && !begins) {
+                seam_release(s.p.ended);
             }
-            shared.count++;
         });
     }
 
@@ -176,7 +199,7 @@ struct reader {
     MACHINE_METHOD void read_rows(instruction in)
     {
         const matrix   &m      = s.m.of[OP];
-        const four_bf16 gains  = read_gains<OP>(s, in.layer, 0);
+        const four_bf16 gains  = read_gains<OP>(s, in.layer(), 0);
         const beside    with   = read_beside<OP>(s, in);
         const lane_rows mine(m);
         const uint32_t  panels = has_norm(OP) ? 1u : m.panels;
@@ -189,7 +212,7 @@ struct reader {
 
             read_input<OP>(s, in, panel, gains, shared.exchange() + simt_warp() * SLICE * 4u, v,
                            &square);
-            for_tiles(in.count, m.each, [&](simt_addr tile, uint32_t first, uint32_t rows) {
+            for_tiles(in.count(), m.each, [&](simt_addr tile, uint32_t first, uint32_t rows) {
                 multiply(tile, m, mine, rows, v,
                          shared.sums(simt_warp()) + 4u * (first << m.bits), panel != 0);
             });
@@ -204,16 +227,17 @@ struct reader {
     MACHINE_METHOD void read_tokens(instruction in)
     {
         const uint32_t cached = tokens_of(s, in);
+        const uint32_t each   = s.each();
         /* two tiles, or more: half of the warps process every other one */
-        const uint32_t halves = (cached > s.each) ? 2u : 1u;
+        const uint32_t halves = (cached > each) ? 2u : 1u;
         uint32_t       turn   = simt_warp();
 
         simt_mbar_wait(shared.ready(), shared.count & 1u);
 
-        attention a = attention_begin(s, in, (in.count + 1u == s.m.split) &&
+        attention a = attention_begin(s, in, (in.count() + 1u == s.m.split) &&
                                                  (simt_warp() + 1u == READERS));
 
-        for_tiles(cached, s.each, [&](simt_addr tile, uint32_t, uint32_t n) {
+        for_tiles(cached, each, [&](simt_addr tile, uint32_t, uint32_t n) {
             if (turn++ % halves == 0) {
                 attention_tokens(s, &a, tile, n, simt_warp() / halves, READERS / halves);
             }
@@ -227,34 +251,29 @@ struct reader {
 
 /* ---- the watcher ---- */
 
-SIMT_FN void watch(const step &s, control shared)
+SIMT_FN void watch(step s, control shared)
 {
-    s.p.run([&](instruction in) {
-        const uint32_t i = counter_of(in);
+    s.run([&] {
+        await_steps(s);
+        s.p.run([&](instruction in) {
+            const uint32_t i = counter_of(in);
 
-        if ((in.op != OP_ATTEND) && (i != 0)) { /* half of the results of the operation before */
-            const uint32_t all = s.m.of[(in.op == OP_QKV) ? (uint32_t)OP_DOWN : in.op - 1u].rows;
+            if ((in.op() != OP_ATTEND) && (i != 0)) { /* half of the operation before */
+                const uint32_t all =
+                    s.m.of[(in.op() == OP_QKV) ? (uint32_t)OP_DOWN : in.op() - 1u].rows;
 
-            SIMT_ROLLED
-            while ((int)(seam_peek4(s.p.done + i - 1u) - (all * s.number + all / 2u)) < 0) {
-                seam_spin();
+                SIMT_ROLLED
+                while ((int)(seam_peek4(s.p.done + i - 1u) - (all * s.number + all / 2u)) < 0) {
+                    seam_spin();
+                }
             }
-        }
-        if (shared.count != 0) { /* the readers have seen the phase before */
-            simt_mbar_wait(shared.summed(), (shared.count - 1u) & 1u);
-        }
-        simt_mbar_arrive(shared.ready());
-        shared.count++;
+            if (shared.count != 0) { /* the readers have seen the phase before */
+                simt_mbar_wait(shared.summed(), (shared.count - 1u) & 1u);
+            }
+            simt_mbar_arrive(shared.ready());
+            shared.count++;
+        });
     });
-}
-
-/* A call, so that the allocator takes no registers from the readers.  Static: so ptxas gives it as
- * many registers as the launch bounds of the kernel leave, also when it is joined at run time. */
-template <bool POOL>
-static SEAM_CALL void load(const step &s, const memory &of, shpool_heap heap, simt_addr table)
-{
-    loader<POOL>{ s, of, shpool_producer_init(heap, simt_from_shared(table), of.slots, of.bytes),
-                  seam_ns(), s.p.pace >> 3 }.run();
 }
 
 #endif
@@ -262,11 +281,19 @@ static SEAM_CALL void load(const step &s, const memory &of, shpool_heap heap, si
 /* ---- the kernel ---- */
 
 template <bool POOL>
+struct decode_step;
+#if SIMT_HAS_BULK
+template <bool POOL>
+static SEAM_CALL void load(const decode_step<POOL> &all, shpool_heap heap, simt_addr table);
+#endif
+
+template <bool POOL>
 struct decode_step {
     static constexpr uint32_t THREADS = (READERS + 2u) * SIMT_WARP;
 
-    step   s;
-    memory of;
+    model   m;
+    program p;
+    memory  of;
 
     MACHINE_METHOD void operator()() const
     {
@@ -279,16 +306,17 @@ struct decode_step {
             init(shared);
         }
         if (POOL) {
-            heap = shpool_init(&of.pool, simt_from_shared(shared.pool(s.m.head_dim)));
+            heap = shpool_init(&of.pool, simt_from_shared(shared.pool(m.head_dim)));
         }
         simt_barrier();
 
         if (warp < READERS) {
-            reader{ s, shared, shpool_stages_of(simt_from_shared(shared.base), of.slots), 0 }.run();
+            reader{ { m, p }, shared,
+                    shpool_stages_of(simt_from_shared(shared.base), of.slots), 0 }.run();
         } else if (warp == READERS) {
-            load<POOL>(s, of, heap, shared.base);
+            load<POOL>(*this, heap, shared.base);
         } else if (simt_lane() == 0) {
-            watch(s, shared);
+            watch({ m, p }, shared);
         }
         if (POOL) {
             shpool_fini(heap);
@@ -305,7 +333,7 @@ struct decode_step {
         shpool_stages_init(simt_from_shared(slot), 1, READERS);
         if (!POOL) {
             simt_store32(slot + SHPOOL_STAGE_MEMORY,
-                         shared.pool(s.m.head_dim) + simt_lane() * of.bytes);
+                         shared.pool(m.head_dim) + simt_lane() * of.bytes);
         }
         if (simt_lane() == 0) {
             simt_mbar_init(shared.ready(), 1);
@@ -315,5 +343,17 @@ struct decode_step {
     }
 #endif
 };
+
+#if SIMT_HAS_BULK
+/* A call, so that the allocator takes no registers from the readers.  Static: so ptxas gives it as
+ * many registers as the launch bounds of the kernel leave, also when it is joined at run time. */
+template <bool POOL>
+static SEAM_CALL void load(const decode_step<POOL> &all, shpool_heap heap, simt_addr table)
+{
+    loader<POOL>{ { all.m, all.p },
+                  shpool_producer_init(heap, simt_from_shared(table), all.of.slots, all.of.room),
+                  seam_ns(), all.p.pace >> 3, all.p.number }.run();
+}
+#endif
 
 #endif /* SHPOOL_EXAMPLES_DECODE_DECODE_H */

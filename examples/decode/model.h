@@ -68,9 +68,12 @@ struct model {
     uint32_t heads = 4, kv_heads = 2, head_dim = 16;
 #endif
     uint32_t split     = 0; /* parts of a query head's tokens */
+    uint32_t panel     = MOST_SEGMENTS * SEGMENT; /* most columns of a panel */
+    uint32_t context;   /* tokens in the cache before step 0 */
     uint32_t tokens;    /* capacity of the cache */
+    uint32_t most;      /* tokens of a tile */
     uint32_t lane_bits; /* of the lanes of a token, 8 dimensions each */
-    divisor  by_dim, by_group;
+    divisor  by_dim, by_group, by_split, by_most;
     matrix   of[OP_COUNT]; /* OP_ATTEND: `rows` only */
     size_t   layer;        /* numbers of a layer's weights */
 
@@ -105,45 +108,49 @@ struct model {
 /* Rows of a matrix, or (OP_ATTEND) a part of a query head's tokens.  Each block has its own list of
  * instructions, in the order of the operations. */
 struct alignas(8) instruction {
-    uint32_t op : 4;
-    uint32_t count : 12; /* rows; OP_ATTEND: the part */
-    uint32_t layer : 16; /* the head's: the last one */
-    uint32_t first;      /* row; OP_ATTEND: the query head */
+    uint32_t what;  /* not bit fields, of which each would be kept in a register */
+    uint32_t first; /* row; OP_ATTEND: the query head */
+
+    SEAM_BOTH uint32_t op() const { return what & 15u; }
+    SEAM_BOTH uint32_t count() const { return what >> 4 & 0xfffu; } /* rows; OP_ATTEND: the part */
+    SEAM_BOTH uint32_t layer() const { return what >> 16; }         /* the head's: the last one */
 };
 
 struct program {
     const instruction *list;
-    const uint32_t    *begin; /* block b has list[begin[b]] to list[begin[b + 1] - 1] */
+    const uint32_t    *begin; /* block b has list[begin[b]] and so on, up to one of OP_COUNT */
     uint32_t          *done;  /* for each layer's operations: finished rows of all steps */
-    uint32_t           pace;  /* least time for 32 KiB of a block, in ns */
+    uint32_t          *ended; /* how often a block has finished a step */
+    uint32_t           blocks; /* that have instructions */
+    uint32_t           number; /* the launch's first step */
+    uint32_t           steps;  /* of the launch */
+    uint32_t           pace;   /* least time for 32 KiB of a block, in ns */
 
     /* Call work(instruction) for those of the block; each is read long before it is needed. */
     template <class Work>
     MACHINE_METHOD void run(Work work) const
     {
-        const uint32_t end  = begin[simt_block_rank() + 1u];
-        uint32_t       i    = begin[simt_block_rank()];
-        instruction    next = list[(i < end) ? i : 0u];
+        uint32_t    i    = begin[simt_block_rank()];
+        instruction next = list[i];
 
         SIMT_ROLLED
-        while (i < end) {
+        while (next.op() != OP_COUNT) {
             const instruction in = next;
 
-            i++;
-            next = list[(i < end) ? i : 0u];
+            next = list[++i];
             work(in);
         }
     }
 };
-SIMT_FN uint32_t counter_of(instruction in) { return in.layer * OPS_OF_LAYER + in.op; }
+SIMT_FN uint32_t counter_of(instruction in) { return in.layer() * OPS_OF_LAYER + in.op(); }
 
 /* ---- what the host prepares ---- */
 
 static inline uint32_t pieces(uint32_t whole, uint32_t each) { return (whole + each - 1u) / each; }
 
-static inline matrix matrix_of(uint32_t rows, uint32_t columns, uint32_t tile)
+static inline matrix matrix_of(uint32_t rows, uint32_t columns, uint32_t tile, uint32_t panel)
 {
-    uint32_t n = pieces(columns, MOST_SEGMENTS * SEGMENT);
+    uint32_t n = pieces(columns, panel);
 
     while (columns % (8u * n) != 0) { /* a panel's rows are multiples of 16 bytes */
         n++;
@@ -157,12 +164,12 @@ static inline matrix matrix_of(uint32_t rows, uint32_t columns, uint32_t tile)
  * the number of weights. */
 static inline size_t lay_out(model &m, uint32_t tile)
 {
-    m.of[OP_QKV]     = matrix_of(m.qkv_rows(), m.hidden, tile);
+    m.of[OP_QKV]     = matrix_of(m.qkv_rows(), m.hidden, tile, m.hidden);
     m.of[OP_ATTEND]  = { m.heads * m.split, 0, 1, 0, 0, 0, 0 };
-    m.of[OP_OUT]     = matrix_of(m.hidden, m.heads * m.head_dim, tile);
-    m.of[OP_GATE_UP] = matrix_of(2u * m.ff, m.hidden, tile);
-    m.of[OP_DOWN]    = matrix_of(m.hidden, m.ff, tile);
-    m.of[OP_HEAD]    = matrix_of(m.vocab, m.hidden, tile);
+    m.of[OP_OUT]     = matrix_of(m.hidden, m.heads * m.head_dim, tile, m.panel);
+    m.of[OP_GATE_UP] = matrix_of(2u * m.ff, m.hidden, tile, m.hidden);
+    m.of[OP_DOWN]    = matrix_of(m.hidden, m.ff, tile, m.panel);
+    m.of[OP_HEAD]    = matrix_of(m.vocab, m.hidden, tile, m.hidden);
     m.layer          = 0;
     for (uint32_t op = 0; op < OP_COUNT; op++) {
         matrix &of = m.of[op];
@@ -176,9 +183,30 @@ static inline size_t lay_out(model &m, uint32_t tile)
     for (m.lane_bits = 1; (8u << m.lane_bits) < m.head_dim;) {
         m.lane_bits++;
     }
+    m.most     = std::max(tile / (4u * m.head_dim), 1u);
     m.by_dim   = divisor_by(m.head_dim);
     m.by_group = divisor_by(m.heads / m.kv_heads);
+    m.by_split = divisor_by(m.split);
+    m.by_most  = divisor_by(m.most);
     return m.layers * m.layer + m.hidden + (size_t)m.vocab * m.hidden;
+}
+
+/* Mean bytes of a weight's tile, of at most `tile`. */
+static inline double mean_tile(model m, uint32_t tile)
+{
+    double bytes = 0, tiles = 0;
+
+    (void)lay_out(m, tile);
+    for (uint32_t op = 0; op < OP_COUNT; op++) {
+        const matrix &of   = m.of[op];
+        const double  rows = ((op == OP_HEAD) ? 1.0 : m.layers) * of.rows * of.panels;
+
+        if (op != OP_ATTEND) {
+            bytes += 2.0 * rows * of.columns;
+            tiles += rows / of.each;
+        }
+    }
+    return bytes / tiles;
 }
 
 /* Kernel: fill numbers first..first+count-1 of an array: base plus an odd number of -most..most
@@ -268,6 +296,7 @@ static inline std::vector<instruction> schedule(const model &m, uint32_t blocks,
         const uint32_t most  = (op == OP_ATTEND) ? 1u : MOST_SUMS >> of.bits;
         const size_t   bytes = (op == OP_ATTEND) ? m.head_cache() / m.split
                                                  : size_t{ width } * of.columns * of.panels;
+        const uint32_t what  = op | layer << 16;
         uint32_t       first = 0;
 
         std::iota(order.begin(), order.end(), 0u);
@@ -283,16 +312,16 @@ static inline std::vector<instruction> schedule(const model &m, uint32_t blocks,
                 const uint32_t rows = std::min(most, end - first);
 
                 own[b].push_back((op == OP_ATTEND)
-                                     ? instruction{ op, first % m.split, layer, first / m.split }
-                                     : instruction{ op, rows, layer, first });
+                                     ? instruction{ what | first % m.split << 4, first / m.split }
+                                     : instruction{ what | rows << 4, first });
             }
         }
     }
     for (const std::vector<instruction> &list : own) {
         begin->push_back(static_cast<uint32_t>(all.size()));
         all.insert(all.end(), list.begin(), list.end());
+        all.push_back({ OP_COUNT, 0 });
     }
-    begin->push_back(static_cast<uint32_t>(all.size()));
     return all;
 }
 

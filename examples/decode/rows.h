@@ -103,7 +103,7 @@ SIMT_FN uint32_t input_column(uint32_t segment)
 
 SIMT_FN const uint16_t *embedding(const step &s) /* of the token that the last step has chosen */
 {
-    const uint32_t token = (s.number == 0) ? 1u : ~(uint32_t)s.m.best[s.number - 1u];
+    const uint32_t token = (s.number == 0) ? 1u : ~seam_peek4(s.m.best + s.number - 1u);
 
     return s.m.weights + (s.m.layers - 1u) * s.m.layer + s.m.of[OP_HEAD].at +
            (size_t)token * s.m.hidden;
@@ -144,8 +144,8 @@ SIMT_FN void read_input(const step &s, instruction in, uint32_t panel, four_bf16
 {
     constexpr uint32_t N    = (OP == OP_DOWN) ? MOST_SEGMENTS : 1u;
     const matrix      &of   = s.m.of[OP];
-    const float *const from = (OP == OP_DOWN) ? s.m.act(in.layer) + panel * of.columns
-                              : s.m.stream(2u * in.layer + (OP == OP_HEAD) - (OP == OP_QKV));
+    const float *const from = (OP == OP_DOWN) ? s.m.act(in.layer()) + panel * of.columns
+                              : s.m.stream(2u * in.layer() + (OP == OP_HEAD) - (OP == OP_QKV));
 
     SIMT_ROLLED
     for (uint32_t first = 0; first < 1u << of.bits; first += N) {
@@ -157,15 +157,15 @@ SIMT_FN void read_input(const step &s, instruction in, uint32_t panel, four_bf16
             wanted |= (input_column(first + k) < of.columns) << k;
         }
         if (OP == OP_OUT) {
-            x[0] = merge_parts(s, in.layer, panel * of.columns + input_column(first), wanted);
-        } else if ((OP == OP_QKV) && (in.layer == 0)) {
+            x[0] = merge_parts(s, in.layer(), panel * of.columns + input_column(first), wanted);
+        } else if ((OP == OP_QKV) && (in.layer() == 0)) {
             x[0] = (wanted != 0) ? load_bf16(embedding(s) + input_column(first)).floats() : four{};
         } else {
             await_fours<N>(s, wanted, x,
                            [&](uint32_t k) { return from + input_column(first + k); });
         }
         if (has_norm(OP)) {
-            const four g = ((first == 0) ? gains : read_gains<OP>(s, in.layer, first)).floats();
+            const four g = ((first == 0) ? gains : read_gains<OP>(s, in.layer(), first)).floats();
 
             SIMT_UNROLLED
             for (uint32_t i = 0; i < 4u; i++) {
@@ -204,18 +204,18 @@ SIMT_FN beside read_beside(const step &s, instruction in)
     const uint32_t row  = in.first + rank;
     beside         at   = {};
 
-    if (rank >= in.count) {
+    if (rank >= in.count()) {
         return at;
     }
     if (OP == OP_QKV) {
         const uint32_t dim  = row - s.m.by_dim.of(row) * s.m.head_dim;
-        const float   *turn = s.m.turns + (size_t)s.position * s.m.head_dim + (dim & ~1u);
+        const float   *turn = s.m.turns + (size_t)s.position() * s.m.head_dim + (dim & ~1u);
 
         at = { turn[0], turn[1] };
-    } else if ((OP == OP_OUT) && (in.layer == 0)) {
+    } else if ((OP == OP_OUT) && (in.layer() == 0)) {
         at.a = seam_low(embedding(s)[row]);
     } else if ((OP == OP_OUT) || (OP == OP_DOWN)) {
-        at.a = await_one(s, s.m.stream(2u * in.layer - (OP == OP_OUT)) + row);
+        at.a = await_one(s, s.m.stream(2u * in.layer() - (OP == OP_OUT)) + row);
     }
     return at;
 }
@@ -233,14 +233,14 @@ SIMT_FN void finish_qkv(const step &s, instruction in, uint32_t row, float sum, 
 
     if (head >= s.m.heads) {
         const uint32_t key_head = head - ((head < keys) ? s.m.heads : keys);
-        uint16_t      *key      = s.m.cache + s.m.keys(in.layer, key_head) +
-                        (size_t)s.position * s.m.head_dim + dim;
+        uint16_t      *key      = s.m.cache + s.m.keys(in.layer(), key_head) +
+                        (size_t)s.position() * s.m.head_dim + dim;
         const uint32_t rounded  = seam_pair(result, 0.0f);
 
         key[(head < keys) ? 0u : (size_t)s.m.tokens * s.m.head_dim] = (uint16_t)rounded;
         result = seam_low(rounded);
     }
-    post(s, s.m.qkv(in.layer) + row, result);
+    post(s, s.m.qkv(in.layer()) + row, result);
 }
 
 /* Called by a whole warp: a logit and its token as one number.  The largest logit wins; if equal,
@@ -283,9 +283,9 @@ SIMT_FN void finish(const step &s, instruction in, control from, beside at)
     const matrix  &of     = s.m.of[OP];
     const uint32_t rank   = simt_thread_rank() >> of.bits;
     const uint32_t row    = in.first + rank;
-    const bool     is_row = (rank < in.count) && (segment_of(of, simt_thread_rank()) == 0);
+    const bool     is_row = (rank < in.count()) && (segment_of(of, simt_thread_rank()) == 0);
 
-    if (simt_warp() * SIMT_WARP >> of.bits >= in.count) {
+    if (simt_warp() * SIMT_WARP >> of.bits >= in.count()) {
         return;
     }
     float sum = add_warps(from.sums(0) + 4u * simt_thread_rank(), MOST_SUMS * 4u);
@@ -307,17 +307,17 @@ SIMT_FN void finish(const step &s, instruction in, control from, beside at)
     if (is_row) {
         switch (OP) {
         case OP_QKV: finish_qkv(s, in, row, sum, other, at); break;
-        case OP_OUT: post(s, s.m.stream(2u * in.layer) + row, at.a + sum); break;
-        case OP_DOWN: post(s, s.m.stream(2u * in.layer + 1u) + row, at.a + sum); break;
+        case OP_OUT: post(s, s.m.stream(2u * in.layer()) + row, at.a + sum); break;
+        case OP_DOWN: post(s, s.m.stream(2u * in.layer() + 1u) + row, at.a + sum); break;
         case OP_HEAD: s.m.logits[row] = sum; break;
         default: /* gate here, up in the next row */
             if ((rank & 1u) == 0) {
-                post(s, s.m.act(in.layer) + row / 2u,
+                post(s, s.m.act(in.layer()) + row / 2u,
                      seam_divide(sum, 1.0f + seam_exp(-sum)) * other);
             }
         }
     }
-    count_results(s, in, in.count);
+    count_results(s, in, in.count());
 }
 
 /* Store the warp's share of the vector's sum of squares, for finish(). */

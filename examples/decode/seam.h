@@ -4,6 +4,12 @@
 #ifndef SHPOOL_EXAMPLES_DECODE_SEAM_H
 #define SHPOOL_EXAMPLES_DECODE_SEAM_H
 
+/* The loader is a call of its own, and has no further calls: what it keeps would lie in local
+ * memory meanwhile, and beside 227 KiB of shared memory hardly any of that stays in L1. */
+#if !defined(SHPOOL_CALLS)
+#define SHPOOL_CALLS 0
+#endif
+
 #include "../machine.h"
 
 #include <shpool/stage.cuh>
@@ -27,7 +33,8 @@ SIMT_FN float seam_xor(float f, uint32_t lane)
 }
 
 /* seam_peek, seam_peek4, seam_post, seam_count: words that other blocks write, without any order
- * between them.  seam_spin: between two looks.  seam_products: tensor cores multiply rows of bf16
+ * between them.  seam_release: counts 1, after what the block has written; pairs with seam_acquire.
+ * seam_spin: between two looks.  seam_products: tensor cores multiply rows of bf16
  * by a matrix of eight columns, of which each row uses two.  Lane 4 r + t has 8 N numbers of row r
  * in w, and those of column r in x, in the same order except that in each 16 bytes of x the second
  * and the third word are exchanged.  Lanes with t = r % 4 get the sum of row r's products with
@@ -59,6 +66,17 @@ SIMT_FN void seam_post(void *p, uint32_t v)
 SIMT_FN void seam_count(uint32_t *counter, uint32_t n)
 {
     asm volatile("red.relaxed.gpu.global.add.u32 [%0], %1;" : : "l"(counter), "r"(n) : "memory");
+}
+SIMT_FN uint32_t seam_acquire(const uint32_t *p)
+{
+    uint32_t v;
+
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(v) : "l"(p) : "memory");
+    return v;
+}
+SIMT_FN void seam_release(uint32_t *counter)
+{
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" : : "l"(counter) : "memory");
 }
 SIMT_FN void seam_max64(unsigned long long *p, unsigned long long v) { (void)atomicMax(p, v); }
 SIMT_FN void seam_spin() {}
@@ -201,6 +219,11 @@ SIMT_FN void seam_post(void *p, uint32_t v)
 SIMT_FN void seam_count(uint32_t *counter, uint32_t n)
 {
     (void)__atomic_fetch_add(counter, n, __ATOMIC_RELAXED);
+}
+SIMT_FN uint32_t seam_acquire(const uint32_t *p) { return __atomic_load_n(p, __ATOMIC_ACQUIRE); }
+SIMT_FN void     seam_release(uint32_t *counter)
+{
+    (void)__atomic_fetch_add(counter, 1u, __ATOMIC_RELEASE);
 }
 SIMT_FN void seam_max64(unsigned long long *p, unsigned long long v)
 {

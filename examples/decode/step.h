@@ -12,12 +12,36 @@
 #define CONTROL_BYTES (SHPOOL_STAGES_BYTES(SLOTS) + 2u * RESULTS_BYTES + 32u) /* and exchange */
 
 struct step {
-    model    m;
-    program  p;
-    uint32_t number;   /* of the step: 0, 1, ... since the counters were 0 */
-    uint32_t position; /* tokens in the cache */
-    uint32_t share;    /* tokens of a part of attention */
-    uint32_t each;     /* and of a tile of it: the tiles of a part have the same size */
+    const model   &m;
+    const program &p;
+    uint32_t       number; /* 0, 1, ... since the counters were 0 */
+
+    MACHINE_METHOD step(const model &of, const program &in) : m(of), p(in), number(in.number) {}
+
+    /* tokens in the cache; of a part of attention; of a tile of it: a part's tiles have one size */
+    MACHINE_METHOD uint32_t position() const { return m.context + number; }
+    MACHINE_METHOD uint32_t share() const
+    {
+        const uint32_t even = m.by_split.of(position() + m.split - 1u);
+
+        return (even != 0) ? even : 1u;
+    }
+    MACHINE_METHOD uint32_t each() const
+    {
+        const uint32_t tiles = m.by_most.of(share() + m.most - 1u);
+
+        return (share() + tiles - 1u) / tiles;
+    }
+
+    /* Call work() for each step of the launch. */
+    template <class Work>
+    MACHINE_METHOD void run(Work work)
+    {
+        SIMT_ROLLED
+        for (; number != p.number + p.steps; number++) {
+            work();
+        }
+    }
 };
 
 /* Bytes before the pool in which the lanes of a warp exchange a segment of the vector, or the warps
@@ -57,14 +81,27 @@ struct control {
     }
 };
 
+#if SIMT_HAS_BULK
+/* Wait until all blocks have finished the steps before this one.  What they have written is then
+ * visible, and what they have read may be written again. */
+SIMT_FN void await_steps(const step &s)
+{
+    SIMT_ROLLED
+    while ((int)(seam_peek4(s.p.ended) - s.p.blocks * s.number) < 0) {
+        seam_spin();
+    }
+    (void)seam_acquire(s.p.ended); /* once: it empties L1 */
+}
+#endif
+
 /* The number of cached tokens of a part: `share` of them, as far as there are any.  The last part
  * also has the token that is being computed. */
 SIMT_FN uint32_t tokens_of(const step &s, instruction in)
 {
-    const uint32_t first = in.count * s.share;
-    const uint32_t left  = (s.position > first) ? s.position - first : 0u;
+    const uint32_t first = in.count() * s.share();
+    const uint32_t left  = (s.position() > first) ? s.position() - first : 0u;
 
-    return (left < s.share) ? left : s.share;
+    return (left < s.share()) ? left : s.share();
 }
 
 #if SIMT_HAS_BULK

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Every layer that examples/decode prints, beside plain loops.
+"""Every layer that examples/decode prints, and every token, beside plain loops.
 
     python3 decode.py DECODE [DECODE'S OPTIONS]        small shapes: 1 us for each weight
 
@@ -41,18 +41,17 @@ def dot(a, b):
 class Model:
     """The arrays of examples/decode/model.h, in the order of its weights."""
 
-    def __init__(self, shape, context, steps, widest):
-        """widest: most columns of a panel."""
+    def __init__(self, shape, context, steps, panel):
+        """panel: most columns of a panel of out and down."""
         self.layers, self.hidden, self.heads, self.kv, self.dim, self.ff, self.vocab = shape
         self.group, self.tokens, self.at = self.heads // self.kv, context + steps, 0
-        self.widest = widest
         self.weights = []
         for _ in range(self.layers):
             self.weights.append((
                 self.gains(), self.matrix((self.heads + 2 * self.kv) * self.dim, self.hidden),
-                self.matrix(self.hidden, self.heads * self.dim),
+                self.matrix(self.hidden, self.heads * self.dim, panel),
                 self.gains(), self.matrix(2 * self.ff, self.hidden),
-                self.matrix(self.hidden, self.ff)))
+                self.matrix(self.hidden, self.ff, panel)))
         self.norm, self.head = self.gains(), self.matrix(self.vocab, self.hidden)
         self.cache = numbers(0, self.layers * self.kv * 2 * self.tokens * self.dim, 1, 255, 0.0,
                              1 / 256)
@@ -61,10 +60,10 @@ class Model:
         self.at += self.hidden
         return numbers(self.at - self.hidden, self.hidden, 0, 31, 1.0, 1 / 128)
 
-    def matrix(self, rows, columns):
+    def matrix(self, rows, columns, panel=1 << 16):
         scale = 0.5 ** (7 + columns.bit_length() // 2)
         first, self.at = self.at, self.at + rows * columns
-        n = -(-columns // self.widest)
+        n = -(-columns // panel)
         while columns % (8 * n):
             n += 1
         width = columns // n
@@ -143,17 +142,20 @@ def main():
         print(text.stdout, text.stderr)
         return 1
     *shape, context = map(int, head.groups())
-    widest = 2048 if "executor" in text.stdout else 8192  # 512 columns for each warp of readers
+    panel = 2048 if "executor" in text.stdout else 8192  # 512 columns for each warp of readers
+    if "--panel" in sys.argv:
+        panel = int(sys.argv[sys.argv.index("--panel") + 1])
     right, versions = True, 0
     found = re.findall(r"^(layer \d+|logits|tokens)\b(.*)$", text.stdout, re.M)
     tokens = [[int(t) for t in line.split()] for what, line in found if what == "tokens"]
     shown = [(what, int(n.split()[0]), [float(v) for v in n.split()[1:]])
              for what, n in found if what != "tokens"]
     for chosen in tokens:
-        model, token = Model(shape, context, len(chosen), widest), 1
+        model, token = Model(shape, context, len(chosen), panel), 1
         for step, want in enumerate(chosen):
             streams, logits = model.step(token, context + step)
-            for expected in streams + [logits]:
+            ends = step + 1 == len(chosen) or shown[versions][1] == step  # a launch
+            for expected in streams + [logits] if ends else []:
                 what, of_step, got = shown[versions]
                 versions += 1
                 right &= of_step == step and same(f"step {step}, {what}", got, expected)

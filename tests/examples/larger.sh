@@ -80,13 +80,23 @@ right "no cached tokens, more parts than tokens" --layers 2 --heads 4 --kv-heads
 # a result says in which step it was written, by a bit that alternates: three steps
 # shellcheck disable=SC2086 # a list of options
 right "results of three steps" --layers 1 $small --context 5 --split 1 --steps 3
+# shellcheck disable=SC2086 # a list of options
+right "launches of one step" --layers 1 $small --context 5 --split 1 --steps 3 --launch 1
+right "launches of three steps, and one of one" --steps 7 --launch 3
 right "rows of two and of four segments" --layers 1 --hidden 576 --heads 2 --kv-heads 1 \
     --head-dim 32 --ff 1088 --vocab 20 --context 3 --tile 2304 --pool 8192 --pages 0 --steps 1
+right "narrower panels, so that small tiles have rows" --layers 2 --ff 192 --vocab 20 --panel 64 \
+    --tile 256 --pages 256 --pool 4096 --steps 1
 right "heads of 40, rows of two panels, five parts" --layers 2 --heads 3 --kv-heads 1 \
     --head-dim 40 --ff 2112 --vocab 20 --context 13 --split 5 --tile 4224 --pages 4224 --pool 16384
 # the newest token is all that attention sees, and a key or value of it lies between two of bf16
 right "keys and values between two numbers of bf16" --layers 4 --hidden 128 --heads 1 \
     --kv-heads 1 --ff 64 --context 0 --split 1 --steps 1
+smaller_tiles() { # four of 1,536 bytes would be all of the pool
+    "$decode" --pool 6144 --pages 0 --steps 1 >"$work/tiles" &&
+        grep -q ', 5 tiles of 1152$' "$work/tiles"
+}
+check "smaller tiles where one would not fit" smaller_tiles
 expect 1 '^--heads: 3 is not a multiple of --kv-heads 2$' "$decode" --heads 3 --kv-heads 2
 expect 1 "^the pool: 2000 bytes have room for 1[0-9]*, and two of the largest tiles need 3072: \
 more --pool, or less than --tile 1536\$" "$decode" --pool 2000
