@@ -393,13 +393,14 @@ SIMT_FN simt_addr shpool_stage_request(shpool_producer *p, uint32_t lanes, uint3
     return (ptr != NULL) ? simt_to_shared(ptr) : 0u;
 }
 
-/* Attempts since *begin: their length differs among GPUs, so the clock counts. */
+/* Whole attempts since *begin, which moves on by as many: waits of the hardware differ among GPUs,
+ * so the clock counts.  The executor's stands still: there each call is an attempt. */
 SIMT_FN uint32_t shpool_stage_attempts(uint32_t lanes, uint32_t *begin)
 {
-    const uint32_t end = simt_clock();
-    const uint32_t n   = 1u + (end - *begin) / SHPOOL_STAGE_ATTEMPT;
+    const uint32_t cycles = simt_clock() - *begin;
+    const uint32_t n      = (cycles != 0) ? cycles / SHPOOL_STAGE_ATTEMPT : 1u;
 
-    *begin = end;
+    *begin += cycles - cycles % SHPOOL_STAGE_ATTEMPT;
     return (lanes != 0) ? simt_shfl(lanes, n, 0) : n;
 }
 
@@ -430,12 +431,12 @@ SIMT_FN shpool_stage_memory shpool_stage_find(shpool_producer *p, uint32_t lanes
         const uint32_t      asks   = last || (!full && (bytes < p->refused));
         shpool_stage_memory memory = none;
 
-        if (last || (late && asks && (attempt == 0)) ||
-            !shpool_stage_take_oldest(p, lanes, !asks, &memory)) {
+        if (last || (late && asks) || !shpool_stage_take_oldest(p, lanes, !asks, &memory)) {
             if (attempt >= attempts) {
                 p->refused = ~0u;
                 return none;
             }
+            late = 0;
             attempt += shpool_stage_attempts(lanes, &begin);
             if (asks) {
                 memory.data  = shpool_stage_request(p, lanes, alignment, bytes, attempts, last);
