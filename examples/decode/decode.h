@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A decode step of a Llama-shaped model in one launch: a persistent kernel whose shared memory is a
+ * Decode steps of a Llama-shaped model in one launch: a persistent kernel whose shared memory is a
  * pool.  doc/PERSISTENT.md explains it: why it is fast, what a tile, a result and a counter are,
  * and why there is no deadlock.
  *

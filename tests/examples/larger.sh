@@ -89,6 +89,8 @@ right "narrower panels, so that small tiles have rows" --layers 2 --ff 192 --voc
     --tile 256 --pages 256 --pool 4096 --steps 1
 right "heads of 40, rows of two panels, five parts" --layers 2 --heads 3 --kv-heads 1 \
     --head-dim 40 --ff 2112 --vocab 20 --context 13 --split 5 --tile 4224 --pages 4224 --pool 16384
+right "tiles with odd numbers of rows, of one, two and four segments" --layers 1 --hidden 256 \
+    --heads 2 --kv-heads 1 --head-dim 40 --ff 1600 --panel 800 --vocab 60 --tile 4864 --pages 8064
 # the newest token is all that attention sees, and a key or value of it lies between two of bf16
 right "keys and values between two numbers of bf16" --layers 4 --hidden 128 --heads 1 \
     --kv-heads 1 --ff 64 --context 0 --split 1 --steps 1
@@ -101,5 +103,7 @@ expect 1 '^--heads: 3 is not a multiple of --kv-heads 2$' "$decode" --heads 3 --
 expect 1 "^the pool: 2000 bytes have room for 1[0-9]*, and two of the largest tiles need 3072: \
 more --pool, or less than --tile 1536\$" "$decode" --pool 2000
 expect 1 ' need 2304: more --pool$' "$decode" --tile 128 --pool 2000
+expect 1 '^--room: 32768 is more than half of the [0-9]* bytes that the pool has room for$' \
+    "$decode" --room 32768
 expect 1 '^--pages: 1024 is less than the longest row: 1152$' "$decode" --pool 0 --pages 1024
 exit $failed
