@@ -163,6 +163,7 @@ SIMT_FN shpool_stage shpool_stage_wait(shpool_stages *stages)
 
     stage.full = stages->at;
     simt_mbar_wait(stage.full, stages->parity);
+    /* pairs with shpool_stage_give(), ordered by the mbarrier */
     stage.data = simt_atomic_load(stage.full + SHPOOL_STAGE_MEMORY, SIMT_RELAXED);
     shpool_stages_next(stages);
     return stage;
