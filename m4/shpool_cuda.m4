@@ -60,8 +60,11 @@ AS_IF([test -n "$NVCC"], [
     awk '$[1] >= 75' | sort -n | tr '\n' ' '`
 
   AS_CASE([$with_cuda_arch],
-    [native], [shpool_list=`$NVCC -arch=native -dryrun -cubin conftest.cu 2>&1 |
-                 sed -n 's/.*arch=sm_\(@<:@0-9@:>@*\).*/\1/p' | sort -un | tr '\n' ' '`],
+    [native], [shpool_said=`$NVCC -arch=native -dryrun -cubin conftest.cu 2>&1`
+               shpool_list=`echo "$shpool_said" |
+                 sed -n 's/.*arch=sm_\(@<:@0-9@:>@*\).*/\1/p' | sort -un | tr '\n' ' '`
+               AS_CASE([$shpool_said], [*"annot find valid GPU"*],
+                 [AC_MSG_WARN([--with-cuda-arch=native without a GPU: it is sm_$shpool_list])])],
     [all], [shpool_list=$shpool_all],
     [all-major], [shpool_list=`echo $shpool_all | tr ' ' '\n' |
                     awk '{ major = int($[1] / 10) } !seen@<:@major@:>@++' | tr '\n' ' '`],

@@ -111,8 +111,8 @@ def _forget_registration():
     """PyTorch would register all of a snapshot's memory with NCCL, which goes on with an address
     when other memory is mapped there.  PyTorch ignores it with expandable segments, too."""
     for name in REGISTRATION:
-        value = os.environ.get(name, "0")
-        if value in ("", "0"):
+        value = os.environ.get(name, "")
+        if value.lower() in ("", "0", "n", "no", "f", "false"):
             continue
         if torch.distributed.is_available() and torch.distributed.is_initialized():
             raise _c.Error(f"{name}={value} and init_process_group() came before "

@@ -110,7 +110,7 @@ static const scene granules_double_again[] = {
     { "an odd spare one", "bins:granules=101,wait=0", HOLES "done b=100M@1 use:b@1 free:b@1 done "
       "trim:114M a0-8/2=20M@1 x=4M@1 driver_bytes=214M y=4M@1 driver_bytes=212M use:y@1 check" },
     { "again for smaller ones in a row", "bins", "a0-44=14M@0 granule_create<=150" },
-    { "once for those above free pieces", "bins", "a0-9=3M@0 free:a1-7/2@0 b0-44=14M@0 "
+    { "once for those above free pieces", "bins", "a0-9=3M@0 free:a1-3/2@0 b0-44=14M@0 "
       "granule_create>=190" },
     { "once where most are small", "bins", "a0-1399=512K@0 b=32M@0 "
       "granule_create>=150" },

@@ -143,7 +143,8 @@ class Enable(unittest.TestCase):
         for enable, value, backend, text in (
                 (taken, "1", "pluggable", f"{HOOK}=1 has no effect"),
                 (late + REFUSED, "1", "native", f"{HOOK}=1 and init_process_group() came before"),
-                (late + TWICE, "0", "pluggable", "false failed")):
+                (late + TWICE, "0", "pluggable", "false failed"),
+                (late + TWICE, "False", "pluggable", "false failed")):
             found, said = enabled(enable, SHPOOL_CACHE_DIR=self.folder, CXX="false",
                                   **{HOOK: value})
             self.assertEqual(found, backend)

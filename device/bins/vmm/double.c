@@ -18,11 +18,11 @@
 /* Which part more granules there must be before it is tried again. */
 #define AGAIN 8u
 
-/* Each piece of free memory keeps about a granule.  Of fewer than FEW, nine are already more than
- * may be idle.  So where more than FEW_PIECES are free, granules are doubled to fewer than FEW only
- * for blocks of FEW_TIMES granules. */
+/* Each piece of free memory keeps about a granule, and a twentieth of all may be idle: ten of FEW.
+ * So where more than FEW_PIECES are free, granules are doubled to fewer than FEW only for blocks of
+ * FEW_TIMES granules. */
 #define FEW        200u
-#define FEW_PIECES 2u
+#define FEW_PIECES 1u
 #define FEW_TIMES  4u
 
 /* Halves that get new memory do not count if they are at most this part of all granules. */

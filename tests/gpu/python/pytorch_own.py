@@ -7,9 +7,10 @@
 CHECKOUT is a checkout of PyTorch of the installed version, or nearly; PyTorch's wheel does not
 contain the file.  Each allocator has a process, and both run at once, except for tests that use
 most of the device's memory; after a crash the rest goes on in another one.  After three fifths of
---seconds those tests begin, whatever is left.  Prints a line for each test that fails or does not
-end alike with both, the sums, and the tests that take longest.  Exit: 0; 1: a test that passes with
-PyTorch's allocator does not with libshpool; 77: no PyTorch or no GPU.
+--seconds the tests without a result begin, one process after the other.  A test that has run for a
+minute then hangs.  Prints a line for each test that fails or does not end alike with both, the
+sums, and the tests that take longest.  Exit: 0; 1: a test that passes with PyTorch's allocator
+does not with libshpool; 77: no PyTorch or no GPU.
 """
 import argparse
 import concurrent.futures
@@ -29,6 +30,8 @@ import pytorch_programs
 CLASSES = "TestCuda|TestCudaMallocAsync|TestBlockStateAbsorption|TestMemPool|TestCachingHost.*"
 NAMES = ("memory|alloc|snapshot|graph|stream|oom|pool|leak|pinned|checkpoint|block|segment|deleter|"
          "out_of|cycles|TestBlockState|TestMemPool")
+BAD = "failed", "crashed", "hung"
+LONG = 60  # seconds of a test that hangs
 ALONE = "out_of_memory|memory_fraction|memory_used|record_stream_oom"
 
 
@@ -95,21 +98,24 @@ def run_rest(args, ours, results, skip, end):
                                start_new_session=True)  # with the processes that tests start
     timer = threading.Timer(end - time.monotonic(), os.killpg, (process.pid, signal.SIGKILL))
     timer.start()
-    last, said = None, []
+    last, said, begun = None, [], 0.0
     for line in process.stdout:
         said.append(line)
         if line.startswith("@["):
             last, *result = json.loads(line[1:])
-            results[last] = result
+            results[last], begun = result, time.monotonic()
     process.wait()
     timer.cancel()
-    if time.monotonic() >= end:
-        results.pop(last if results.get(last, " ")[0] == "begin" else None, None)
-        return False
     if last is not None and results[last][0] == "begin":
-        results[last] = ["crashed", f"exit {process.returncode}", 0.0]
-        return True
-    if last is None and process.returncode != 0:
+        ran = time.monotonic() - begun
+        if time.monotonic() < end:
+            results[last] = ["crashed", f"exit {process.returncode}", ran]
+        elif ran > LONG:
+            results[last] = ["hung", "no end", ran]
+        else:
+            del results[last]
+        return time.monotonic() < end
+    if last is None and process.returncode != 0 and time.monotonic() < end:
         sys.exit(f"exit {process.returncode} before the first test: " + "".join(said[-20:]))
     return False
 
@@ -127,8 +133,8 @@ def report(native, ours):
         before, after = native.get(name, ["no time", ""]), ours.get(name, ["no time", ""])
         if before[0] != after[0]:
             print(f"{name}: PyTorch {before[0]}, libshpool {after[0]}: {after[1] or before[1]}")
-            worse += before[0] == "passed" and after[0] in ("failed", "crashed")
-        elif before[0] in ("failed", "crashed"):
+            worse += before[0] == "passed" and after[0] in BAD
+        elif before[0] in BAD:
             print(f"{name}: {before[0]} with both: {before[1]}")
     for name, results in (("PyTorch", native), ("libshpool", ours)):
         words = [row[0] for row in results.values()]

@@ -4,12 +4,13 @@
     python3 tests/gpu/python/pytorch_two.py
 
 with PyTorch's own allocator; with libshpool; and with libshpool and
-TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK=1, which enable() takes from the environment.  All
-three run at once.  Prints the last losses and the most
-reserved bytes.  Exit: 0; 1: a wrong result, or losses that do not agree to five digits; 77: no
-PyTorch, or fewer than two GPUs.
+TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK=1, which enable() removes from the environment.  All
+three run at once.  Prints the last losses and the most reserved bytes.  Exit: 0; 1: a wrong result,
+a collective that does not end, or losses that do not agree to five digits; 77: no PyTorch, or fewer
+than two GPUs.
 """
 import concurrent.futures
+import datetime
 import json
 import math
 import os
@@ -22,6 +23,7 @@ import pytorch_programs
 HOOK = "TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK"
 CASES = {"native": {}, "libshpool": {}, HOOK: {HOOK: "1"}}
 STEPS = 20
+WAIT = datetime.timedelta(seconds=60)  # for a collective; pytorch.py waits for twice as long
 
 
 def enable(case):
@@ -110,16 +112,17 @@ def work(rank, case, store):
     import torch
     from torch import distributed
 
-    os.environ.update(CASES[case])  # enable() took it from the parent's
+    os.environ.update(CASES[case])  # enable() has removed it from the parent's
     torch.cuda.set_device(rank)
     enable(case)
+    assert case == "native" or HOOK not in os.environ, "NCCL would register libshpool's memory"
     torch.use_deterministic_algorithms(True, warn_only=True)
     distributed.init_process_group("nccl", init_method="file://" + store, rank=rank, world_size=2,
-                                   device_id=torch.device("cuda", rank))
+                                   timeout=WAIT, device_id=torch.device("cuda", rank))
     found = {}
     for kind in ("ddp", "fsdp"):
         collectives(torch, distributed, rank)
-        torch.cuda.empty_cache()  # what NCCL has seen is unmapped
+        torch.cuda.empty_cache()  # unmaps memory that NCCL has used
         torch.cuda.reset_peak_memory_stats()
         with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
             found[kind] = [train(torch, distributed, kind, rank),
