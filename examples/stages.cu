@@ -24,7 +24,7 @@
 /* With fewer than 64 the producer spills. */
 #if defined(__CUDA_ARCH_FEAT_SM90_ALL) || defined(__CUDA_ARCH_SPECIFIC__) || \
     defined(__CUDA_ARCH_FAMILY_SPECIFIC__)
-#define GIVE_REGISTERS() asm volatile("setmaxnreg.dec.sync.aligned.u32 64;")
+#define GIVE_REGISTERS() asm volatile("setmaxnreg.dec.sync.aligned.u32 72;")
 #define TAKE_REGISTERS() asm volatile("setmaxnreg.inc.sync.aligned.u32 216;")
 #else
 #define GIVE_REGISTERS()
