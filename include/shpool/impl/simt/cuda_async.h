@@ -46,21 +46,22 @@ SIMT_FN int simt_mbar_test(simt_addr a, uint32_t parity)
     return (int)done;
 }
 #if SIMT_HAS_BULK
-/* The hardware suspends the thread before it returns 0: for 7,800 cycles on an H200. */
-SIMT_FN uint32_t simt_cuda_try(simt_addr a, uint32_t parity)
+/* The hardware suspends the thread before it returns 0: for 7,800 cycles on an H200.  One attempt:
+ * another, and one with a time limit, would wake 50 cycles later. */
+SIMT_FN int simt_mbar_wait_briefly(simt_addr a, uint32_t parity)
 {
     uint32_t done;
 
     asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2; "
                  "selp.u32 %0, 1, 0, p; }"
                  : "=r"(done) : "r"(a), "r"(parity) : "memory");
-    return done;
+    return (int)done;
 }
 #endif
 SIMT_FN void simt_mbar_wait(simt_addr a, uint32_t parity)
 {
 #if SIMT_HAS_BULK
-    while (simt_cuda_try(a, parity) == 0) {
+    while (!simt_mbar_wait_briefly(a, parity)) {
     }
 #else
     while (!simt_mbar_test(a, parity)) {
@@ -88,11 +89,6 @@ SIMT_FN void simt_mbar_arrive_expect(simt_addr a, uint32_t bytes)
 {
     asm volatile("{ .reg .b64 s; mbarrier.arrive.expect_tx.shared::cta.b64 s, [%0], %1; }"
                  : : "r"(a), "r"(bytes) : "memory");
-}
-/* One attempt: another, and one with a time limit, would wake 50 cycles later. */
-SIMT_FN int simt_mbar_wait_briefly(simt_addr a, uint32_t parity)
-{
-    return (int)simt_cuda_try(a, parity);
 }
 SIMT_FN void simt_fence_async(void) { asm volatile("fence.proxy.async;" : : : "memory"); }
 SIMT_FN void simt_fence_async_shared(void)
