@@ -113,12 +113,10 @@ static shpool_status link_inputs(const shpool_jit *jit, shpool_jit_handle handle
     }
     result = jit->complete(handle);
     if (result != SHPOOL_JIT_SUCCESS) {
-        if (input->arch >> 16 == 'f') {
-            snprintf(step, sizeof(step), "joining them (nvJitLink 13.0 ignores the f: sm_%ua "
-                     "may work)", input->arch & SHPOOL_ARCH_NUMBER);
-            return link_failed(jit, handle, step, result);
-        }
-        return link_failed(jit, handle, "joining them", result);
+        snprintf(step, sizeof(step), (input->arch >> 16 == 'f')
+                 ? "joining them (nvJitLink 13.0 ignores the f: sm_%ua may work)"
+                 : "joining them", input->arch & SHPOOL_ARCH_NUMBER);
+        return link_failed(jit, handle, step, result);
     }
     return SHPOOL_OK;
 }
