@@ -171,7 +171,10 @@ static uint32_t tile_of(const job &j, uint32_t bytes, uint32_t largest)
     uint32_t       best  = j.tile;
     double         most  = tiles * mean_tile(j.m, j.tile);
 
-    for (uint32_t n = pages; (tiles < pages) && (n <= pages + 1u); n++) {
+    if (tiles >= pages) {
+        return best;
+    }
+    for (uint32_t n = pages; n <= pages + 1u; n++) {
         const uint32_t less      = largest / n & ~(TILE_ALIGNED - 1u);
         const double   in_flight = n * mean_tile(j.m, less);
 

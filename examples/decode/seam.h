@@ -4,8 +4,8 @@
 #ifndef SHPOOL_EXAMPLES_DECODE_SEAM_H
 #define SHPOOL_EXAMPLES_DECODE_SEAM_H
 
-/* The loader is a call of its own, and has no further calls: what it keeps would lie in local
- * memory meanwhile, and beside 227 KiB of shared memory hardly any of that stays in L1. */
+/* The loader is a call of its own, and calls nothing: during a call its values would lie in local
+ * memory, of which hardly any stays in L1 beside 227 KiB of shared memory. */
 #if !defined(SHPOOL_CALLS)
 #define SHPOOL_CALLS 0
 #endif

@@ -68,8 +68,8 @@
 /** A stage: two numbers, to be passed by value. */
 typedef struct shpool_stage {
     simt_addr data; /**< its memory in shared memory; 0: there is no stage */
-    simt_addr full; /**< mbarrier on which copies into it complete; without a stage the reason, a
-                         shpool_refusal */
+    simt_addr full; /**< mbarrier on which copies into it complete; if data is 0, the reason:
+                         a shpool_refusal */
 } shpool_stage;
 
 /** A consumer's place in a table.  Created by shpool_stages_of(). */

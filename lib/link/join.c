@@ -114,7 +114,7 @@ static shpool_status link_inputs(const shpool_jit *jit, shpool_jit_handle handle
     result = jit->complete(handle);
     if (result != SHPOOL_JIT_SUCCESS) {
         snprintf(step, sizeof(step), (input->arch >> 16 == 'f')
-                 ? "joining them (nvJitLink 13.0 ignores the f: sm_%ua may work)"
+                 ? "joining them (if it ignores the f, as 13.0 does, sm_%ua may work)"
                  : "joining them", input->arch & SHPOOL_ARCH_NUMBER);
         return link_failed(jit, handle, step, result);
     }

@@ -128,7 +128,7 @@ UNIT_TEST_WITH(test_each_step_that_fails_is_named, set_up, NULL)
     }
     fake.broken = "complete"; /* as of setmaxnreg */
     link_fails("j_several", 100 | SHPOOL_ARCH_LETTER('f'), SHPOOL_ERR_LINK,
-               "(nvJitLink 13.0 ignores the f: sm_100a may work) with result 6: the fake");
+               "(if it ignores the f, as 13.0 does, sm_100a may work) with result 6: the fake");
 }
 
 /* Compiled without SHPOOL_LINKED; joining it may work, but then the allocator is not in it. */
