@@ -164,13 +164,14 @@ check "the chart of before is still there" cmp "$work/a.svg" "$work/e.svg"
 # ---- the pictures of doc/ are those of doc/results ----
 mkdir "$work/doc"
 check "drawn anew" $python "$top_srcdir/doc/charts.py" $bench "$work/doc"
-for picture in bench coalesce crowd loadstore map; do
+for picture in bench coalesce crowd loadstore map pytorch; do
     texts "$work/doc/$picture.svg" >"$work/drawn"
     texts "$top_srcdir/doc/$picture.svg" >"$work/stored"
     check "$picture: the one in doc/ is of these figures" diff "$work/stored" "$work/drawn"
     check "$picture: 800 pixels wide" grep -q ' width="600pt"' "$work/doc/$picture.svg"
 done
-check "all of them are small" test "$(cat "$top_srcdir"/doc/*.svg | wc -c)" -lt 170000
+check "versions are not cut" grep -q '; driver 580\.159\.04, ' "$work/doc/bench.svg"
+check "all of them are small" test "$(cat "$top_srcdir"/doc/*.svg | wc -c)" -lt 120000
 # the figures of the picture are those of the results
 awk '/^[a-z]/ { print $1, $2, $3 }' "$top_srcdir/doc/results/coalesce.dat" >"$work/figures"
 sed -n 's/^ *"\([a-z0-9_]*\)": \[\([0-9]*\), \([0-9]*\), .*/\1 \2 \3/p' \

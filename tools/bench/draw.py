@@ -88,12 +88,27 @@ class Page:
 
 
 def tidy(svg, titles):
-    """The SVG with titles, a line for each element, two decimals, and without comments, numbered
-    names and turns by nothing."""
-    svg = re.sub(r"\n *<!--.*?-->|\n(?=[MLCQz\"])|\n *(?=</g>|<use)", "", svg, flags=re.S)
-    svg = re.sub(r' id="[\w.]+_\d+"| transform="rotate\(-0 [^"]*"|(?<=\.\d\d)\d+', "", svg)
-    svg = re.sub(r"(<g(?: [^<>]*)?>|<defs>)\n *", r"\1", re.sub(r"\n *(?=</defs>)", "", svg))
-    return re.sub(r'<g id="(op-\d+)">', lambda m: f"<g><title>{titles[m[1]]}</title>", svg)
+    """The SVG with titles, classes in place of styles, two decimals, and without comments, numbered
+    names, turns by nothing and groups that say nothing."""
+    styles, groups = {}, []
+
+    def short(match):
+        tag = re.sub(r' id="[\w.]+_\d+"| transform="rotate\(-0 [^"]*"|(?<=\.\d\d)\d+|\n', "",
+                     match[0])
+        if tag == "</g>":
+            return groups.pop()
+        if re.match("<g[ >]", tag):
+            groups.append("</g>" if " " in tag else "")
+            return re.sub(' id="(op-.*)">', lambda m: f"><title>{titles[m[1]]}</title>",
+                          tag if groups[-1] else "")
+        tag = re.sub(r'(?<= d=")[^"]*', lambda m: re.sub(" *([MLCQz]) *", r"\1", m[0]), tag)
+        return re.sub(' style="([^"]*)"',
+                      lambda m: f' class="c{styles.setdefault(m[1], len(styles))}"', tag)
+
+    svg = re.sub("<[^<>]+>", short, re.sub("<!--.*?-->", "", svg, flags=re.S))
+    rules = "".join(f".c{i}{{{style}}}" for style, i in styles.items())
+    svg = svg.replace("</style>", rules.replace(": ", ":").replace("; ", ";") + "</style>", 1)
+    return re.sub("(.{130,}?>)(?=<)", r"\1\n", re.sub(r">\s+<", "><", svg))
 
 
 # ---- charts of results ----
