@@ -6,19 +6,21 @@
     python3 packaging/figures.py commands [TABLE ...]
     python3 packaging/figures.py write | check
 
-measure runs the commands of packaging/performance.in on a GPU, in the folder of --build, a build
-with CUDA [.], and stores what they print in doc/results.  It stops after --minutes; the next call
+measure runs the commands of doc/performance.md on a GPU, in the folder of --build, a build with
+CUDA [.], and stores what they print in doc/results.  It stops after --minutes; the next call
 measures the tables that are missing.  Another commit or driver begins anew, and so does --again;
 --commit names the commit where there is no .git.  Where something is missing that a table needs
 (PyTorch, a shpool that is installed into build/prefix or known to pkg-config), it names the table.
-commands prints them.  write makes doc/performance.md of performance.in and the results, and puts
-new figures in the place of those in PAGES that were results of the last commit.  check says where
-the page differs, and which figures of PAGES are not results: these need a new sentence.
+commands prints them.  write puts the results into the tables of doc/performance.md, and new figures
+in the place of those in PAGES that were results of the last commit.  check says where a table
+differs, and which figures of PAGES are not results: these need a new sentence.
 Exit: 0; 1: it failed or found something.
 
-In performance.in a table is the block of its commands, and a comment that says what to show:
+In the page a comment before each table has its commands, and says what to show:
 
-    <!-- NAME: head A | B; row {field} | {field}; column {field}; cell FIELD ... -->
+    <!-- NAME
+        COMMANDS
+    head A | B; row {field} | {field}; column {field}; cell FIELD ... -->
 
 The commands' output gives records with fields: the lines of CSV, each below its header, or, with
 `line`, the named groups of regular expressions: of `line`, of each match of `each` in the rest of
@@ -41,12 +43,12 @@ import textwrap
 import time
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-TEMPLATE, PAGE = "packaging/performance.in", "doc/performance.md"
+PAGE = "doc/performance.md"
 PAGES = ["README.md", "doc/CHOOSING.md", "doc/DEVICE-MEMORY.md", "doc/EXAMPLES.md",
          "doc/PERSISTENT.md", PAGE]
-TABLE = re.compile(r"(?P<commands>(?:^    .*\n)+)\n"
-                   r"<!-- (?P<name>\w+):(?P<text>(?:.|\n)*?) -->\n", re.M)
-ORIGIN = re.compile(r"<!-- results (\S+) -->")
+TABLE = re.compile(r"(?P<comment><!-- (?P<name>\w+)\n(?P<commands>(?:    .*\n)+)"
+                   r"(?P<text>(?:.|\n)*?) ?-->\n)(?:\n(?:\|.*\n)*)?")
+ORIGIN = re.compile(r"(<!-- results (\S+) -->\n)(?:.+\n)*")
 NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 UNITS = r"(?:ms|ns|cycles|GB/s|Gop/s|million pairs|inline|linked|by table)\b"
 MEASURED = re.compile(rf"({NUMBER}(?:(?: to |, | and | or ){NUMBER})*) {UNITS}")
@@ -76,10 +78,10 @@ class Table:
 
 
 def tables(names):
-    found = [Table(match) for match in TABLE.finditer(read(TEMPLATE))]
+    found = [Table(match) for match in TABLE.finditer(read(PAGE))]
     unknown = set(names) - {table.name for table in found}
     if unknown:
-        sys.exit(f"{TEMPLATE} has no table {', '.join(sorted(unknown))}; it has "
+        sys.exit(f"{PAGE} has no table {', '.join(sorted(unknown))}; it has "
                  f"{', '.join(table.name for table in found)}")
     return [table for table in found if table.name in (names or [t.name for t in found])]
 
@@ -269,8 +271,8 @@ def measure(args):
         with open(path, "w", encoding="utf-8") as file:
             file.write(dumped(results))
         print(f"{table.name}: {time.monotonic() - begin:.0f} s")
-    if not path.endswith(ORIGIN.search(read(TEMPLATE))[1]):
-        print(f"{TEMPLATE} shows other results than {path}", file=sys.stderr)
+    if not path.endswith(ORIGIN.search(read(PAGE))[2]):
+        print(f"{PAGE} shows other results than {path}", file=sys.stderr)
     if missing:
         print(f"not measured: {', '.join(missing)}; call it again", file=sys.stderr)
     return bool(missing)
@@ -291,9 +293,9 @@ def cell(value):
 
 def filled(table, results):
     if not table.fields:
-        return ""
+        return "\n"
     found = results["tables"].get(table.name)
-    head = f"| {table.name}: {table.get('head')} |"
+    head = f"\n| {table.name}: {table.get('head')} |"
     if found is None:
         return head + " not measured |\n" + "| --- " * head.count("| ") + "| --- |\n"
     head += f" {' | '.join(found['columns'])} |"
@@ -315,10 +317,10 @@ def origin_text(results):
 
 
 def written():
-    text = read(TEMPLATE)
-    results = json.loads(read("doc/" + ORIGIN.search(text)[1]))
-    text = TABLE.sub(lambda match: filled(Table(match), results), text)
-    return ORIGIN.sub(lambda _: origin_text(results), text), results
+    text = read(PAGE)
+    results = json.loads(read("doc/" + ORIGIN.search(text)[2]))
+    text = TABLE.sub(lambda match: match["comment"] + filled(Table(match), results), text)
+    return ORIGIN.sub(lambda match: match[1] + origin_text(results) + "\n", text), results
 
 
 def by_cell(results):
@@ -331,7 +333,7 @@ def by_cell(results):
 
 def renewed(page, results, by_title):
     """A page, with new figures for those that were results of the last commit."""
-    last = git("show", "HEAD:doc/" + ORIGIN.search(read(TEMPLATE))[1])
+    last = git("show", "HEAD:doc/" + ORIGIN.search(read(PAGE))[2])
     old, new = by_cell(json.loads(last)) if last else {}, by_cell(results)
     text, change = read(page), {}
     for at, figure, title in figures_of(page, text, by_title):
@@ -356,14 +358,19 @@ def is_result(figure, known):
     return any(abs(round(value, digits) - float(figure)) < 1e-9 for value in known)
 
 
+def without_comments(text):
+    """Without comments, in the same lines."""
+    return re.sub("<!--(?:.|\n)*?-->", lambda match: "\n" * match[0].count("\n"), text)
+
+
 def sections(page):
-    parts = re.split(r"^## (.*)\n", page, flags=re.M)
+    parts = re.split(r"^## (.*)\n", without_comments(page), flags=re.M)
     return dict(zip(parts[1::2], parts[2::2]))
 
 
 def figures_of(page, text, by_title):
     """Line, figure, and the section that must have it ("": any result)."""
-    for at, line in enumerate(text.splitlines(), 1):
+    for at, line in enumerate(without_comments(text).splitlines(), 1):
         plain = re.sub(r"`[^`]*`", "", line)
         if page == PAGE and line.startswith(("|", "*")) or line.startswith("    "):
             continue

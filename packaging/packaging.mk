@@ -1,7 +1,7 @@
 # Debian's packages: dpkg-buildpackage -us -uc -b in the top folder; packaging/check.sh tries them;
 # packaging/release.sh makes all files of a release (doc/RELEASING.md).
 EXTRA_DIST += packaging/check.sh packaging/complete.sh packaging/figures.py \
-	packaging/performance.in packaging/release.sh packaging/wheels.sh \
+	packaging/release.sh packaging/wheels.sh \
 	debian/changelog debian/control debian/copyright debian/rules debian/source/format \
 	debian/libshpool0.install debian/libshpool-dev.install debian/python3-shpool.install \
 	debian/shpool-tools.install
