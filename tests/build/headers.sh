@@ -12,6 +12,8 @@ cuda=$cuda_libdir/../include # CUDA's own headers, if there are any
 
 for header in $public_headers; do
     name=shpool/${header#include/shpool/}
+    file=$top_srcdir/$header
+    [ -f "$file" ] || file=$top_builddir/$header # allocators are a link there
     # no function is called, so unused static ones are none of the header's faults
     printf '#include <%s>\n#include <%s>\nint main(void) { return 0; }\n' "$name" "$name" \
         >"$tmp/t.c"
@@ -41,7 +43,7 @@ for header in $public_headers; do
     # executor.h launches kernels that the host compiler built: not for nvcc
     if [ "$name" = shpool/executor.h ]; then
         continue
-    elif ! grep -q '__CUDA\|cuda/' "$top_srcdir/$header" && [ "$name" = "${name%.cuh}" ]; then
+    elif ! grep -q '__CUDA\|cuda/' "$file" && [ "$name" = "${name%.cuh}" ]; then
         printf '#include <%s>\n' "$name" >>"$tmp/all.cu"
     elif [ -n "$NVCC" ]; then
         # shellcheck disable=SC2086

@@ -99,6 +99,13 @@ done
 use "a program's own macros" thread_pool thread_pool::pmalloc "Thread Local (Best Fit)" 1 \
     -DOWN_MACROS -DUSE_THREAD_LOCAL_BEST_FIT
 
+# Kernels alone are compiled from the same lines as whole programs, as long as none of these asks
+# which pass it is in.
+grep -rn '__CUDA_ARCH__' "$top_srcdir/include/shpool/compat" "$here" --include='*.cu*' \
+    --include='*.h' >"$tmp/log"
+[ $? = 1 ]
+result "no line depends on the pass" $?
+
 nvcc=$NVCC
 part=
 for header in ALLOCATOR BLUEPRINT; do
