@@ -43,7 +43,8 @@ echo layers/zz_lock >>device/list
 
 {
     ./autogen.sh && mkdir build && cd build &&
-        ../configure --without-cuda --disable-shared --enable-allocators=bitmap,zz_fake \
+        CONFIG_SHELL=/bin/sh /bin/sh ../configure --without-cuda --disable-shared \
+            --disable-dependency-tracking --enable-allocators=bitmap,zz_fake \
             --with-default-allocator=zz_fake PKG_CONFIG=false CFLAGS=-O0 CXXFLAGS=-O0 &&
         make -j2 shpool-info examples/executor
 } >log 2>&1 || { tail -20 log; echo "FAIL the build"; exit 1; }

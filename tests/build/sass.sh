@@ -32,6 +32,7 @@
 # Registers and stack frames come from the cubin itself: section .nv.info holds records of three
 # words, 0x00082f04 (register count) or 0x00081104 (frame size), symbol index, value.  (Before sm_90
 # the top byte of a .text section's sh_info has the register count, too; later it has not.)
+[ -n "${BASH_VERSION-}" ] || exec bash "$0" ${1+"$@"} # make's shell may be another one
 set -u
 export LC_ALL=C
 
