@@ -219,7 +219,7 @@ signalled() { # FILE SIGNALS COMMAND: the file [-: none] is as it was, and nothi
 }
 signalled - 'INT TERM HUP QUIT USR1' "$bench map $work/t --svg $work/stalls.svg"
 signalled - 'INT TERM HUP QUIT USR1' "./shpool-coalesce rewrite $work/a.ptx -o $work/stalls.svg"
-signalled - 'INT TERM HUP QUIT USR1' "$run --csv=$work/stalls.svg"
+signalled - 'QUIT USR1' "$run --csv=$work/stalls.svg" # the others take 2 s, once below
 signalled a.json \
     'INT TERM HUP QUIT PIPE ALRM USR1 USR2 XCPU VTALRM PROF PWR RTMIN SEGV ABRT' \
     "$run --csv=$work/stalls.svg --json=$work/kept/a.json"
@@ -238,12 +238,21 @@ ends() { # SIGNAL STATUS COMMAND...: the signal goes to the command alone, or (a
     signal=$1 status=$2 what="$3 $4"
     shift 2
     case $signal in
-    *-group) set -- -s "${signal%-group}" 1 "$@" ;;
-    *) set -- -s "$signal" --foreground 1 "$@" ;;
+    *-group) set -- 60 "$@" ;;
+    *) set -- --foreground 60 "$@" ;;
     esac
+    (
+        tries=0 # timeout passes the signal on
+        until [ -s "$work/pid" ] || [ $((tries += 1)) -gt 2000 ]; do
+            sleep 0.02
+        done
+        kill -s "${signal%-group}" "$(cat "$work/timeout")"
+    ) &
     TMPDIR=$work/tmp PATH=$work/cuda/bin:$PATH CUDA_HOME=$work/cuda CLANGXX=$work/cuda/bin/clang++ \
-        SHPOOL_COALESCE_PLUGIN=$work/a.ptx timeout --preserve-status "$@" >"$work/said" 2>&1
+        SHPOOL_COALESCE_PLUGIN=$work/a.ptx sh -c 'echo $$ >"$0" && exec timeout \
+        --preserve-status "$@"' "$work/timeout" "$@" >"$work/said" 2>&1
     got=$?
+    wait $!
     check "$signal: $what: status $got" test $got = "$status"
     check "$signal: $what: the compiler ran" test -s "$work/pid"
     check "$signal: $what: the compiler ended" sh -c "! kill -9 $(cat "$work/pid") 2>/dev/null"
