@@ -391,14 +391,17 @@ compile() { # FLAGS... : the folders of $tree come first
 }
 
 compile_cxx() { # the same for C++, where templates make optimising slow
-    $quick_cxx -std=c++17 -O0 -w -I"$tree/include" -I"$tree/include/shpool/compat" \
-        -I"$src/include" -I"$src" -I"$build/include" \
+    $quick_cxx -std=c++17 -O0 -w -I"$tree/include" -I"$src/include" \
+        -I"$src/include/shpool/compat" -I"$src" -I"$build/include" \
         $cmocka_cflags "$@"
 }
 
-copy_tree() { # FILE: its folder, as links
-    mkdir -p "$tree/include/shpool" && cp -Rs "$src/${1%%/*}" "$tree/" &&
-        rm -rf "$tree/include/shpool/allocators" || return 1
+copy_tree() { # FILE: a link, and to its neighbours, which it may include by their bare names
+    mkdir -p "$tree/${1%/*}" "$tree/include/shpool" || return 1
+    case $1 in
+    include/*) ln -s "$src/$1" "$tree/$1" ;;
+    *) ln -s "$src/${1%/*}"/* "$tree/${1%/*}" ;;
+    esac || return 1
     case $1 in
     allocators/*) ln -s "$tree/allocators" "$tree/include/shpool/allocators" ;;
     esac
@@ -476,7 +479,7 @@ build_bug() { # PROGRAM BUILD FILE ALLOCATORS
     for module in $allocators; do
         if [ "$module" != none ] && includes "$work/$module.d" "$3"; then
             from=$tree/allocators
-            [ -d "$from" ] || from=$src/allocators
+            [ -d "$from/$module" ] || from=$src/allocators
             compiler_for "$2" "$work/$module.d"
             compile $(cflags_of "$2") -c "$from/$module/$module.c" -o "$tree/$module.o" || return 1
         fi
