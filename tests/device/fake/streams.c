@@ -81,25 +81,30 @@ void fake_finish_device(int device)
 static void touch_piece(unsigned number, fake_memory *place, size_t offset, size_t bytes)
 {
     fake_memory *m = (place->of != NULL) ? place->of : place;
+    const uint32_t *knows = fake.line[number].knows;
+    const fake_last now = { .line = number, .at = knows[number] };
+    fake_last was = { 0 };
     size_t end = (offset + bytes + 255) / 256;
+    fake_last *last;
 
     if (place->uses == NULL) {
         place->uses = calloc(FAKE_STREAMS, sizeof(*place->uses));
     }
-    place->uses[number] = fake.line[number].knows[number];
+    place->uses[number] = now.at;
     if (m->last == NULL) {
         m->last = calloc(m->bytes / 256 + 1, sizeof(*m->last));
     }
-    for (size_t i = offset / 256; i < end; i++) {
-        uint32_t at = m->last[i].at;
-        unsigned by = m->last[i].line;
-
-        if ((at > 0) && (fake.line[number].knows[by] < at)) {
-            fake_violate("line %u touches %p, line %u used it last at %u, only %u is known", number,
-                         (void *)(place->ptr + offset), by, at, fake.line[number].knows[by]);
+    last = m->last;
+    for (size_t i = offset / 256; i < end; i++) { /* most are like the one before */
+        if ((last[i].at != was.at) || (last[i].line != was.line)) {
+            was = last[i];
+            if ((was.at > 0) && (knows[was.line] < was.at)) {
+                fake_violate("line %u touches %p, line %u used it last at %u, only %u is known",
+                             number, (void *)(place->ptr + offset), was.line, was.at,
+                             knows[was.line]);
+            }
         }
-        m->last[i].line = number;
-        m->last[i].at = fake.line[number].knows[number];
+        last[i] = now;
     }
 }
 
