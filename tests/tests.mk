@@ -87,6 +87,14 @@ fuzz:
 	cat tests/build/fuzz.log; exit $$status
 .PHONY: fuzz
 
+# With an allocator inside these take four times as long to compile if they are optimised, and run
+# for less time than that: make check-sanitized LIGHT_CFLAGS=-O0.  check-threads optimises them,
+# because only then gcc finds some uses of what is uninitialised.
+LIGHT_CFLAGS =
+$(addsuffix .o,tests/lib/test_own $(addprefix tests/pools/test_,crowd damage group_explore init \
+	misuse report row stray_calls trace_edges wait_turns) \
+	tests/pools/test_group_explore_planes-test_group_explore): CFLAGS += $(LIGHT_CFLAGS)
+
 # Tests that run under sanitizers: no scripts, except the one about ThreadSanitizer, and only the
 # smaller programs of the load and store functions.  The others take minutes to compile with
 # instrumentation, and their walls (tests/loadstore/cpu.h) do not need it.  The tools, which only
