@@ -9,14 +9,29 @@
 
 #define PAGE ((size_t)2 << 20)
 
+/* What was found at a page, until some memory is gone: without it most of the time goes into the
+ * list of granules. */
+static unsigned long gone_count;
+static struct { fake_memory *memory; unsigned long gone_count; } found[8192];
+
+static int contains(const fake_memory *m, const char *ptr)
+{
+    return (m->ptr != NULL) && (ptr >= m->ptr) && (ptr < m->ptr + m->bytes);
+}
+
 fake_memory *fake_find(const void *ptr)
 {
-    fake_memory *m = fake.memory;
+    size_t i = (uintptr_t)ptr / PAGE % SHPOOL_ARRAY_COUNT(found);
+    fake_memory *m = (found[i].gone_count == gone_count) ? found[i].memory : NULL;
 
-    while ((m != NULL) && ((m->ptr == NULL) || ((const char *)ptr < m->ptr) ||
-                           ((const char *)ptr >= m->ptr + m->bytes))) {
+    if ((m != NULL) && contains(m, ptr)) {
+        return m;
+    }
+    for (m = fake.memory; (m != NULL) && !contains(m, ptr);) {
         m = m->next;
     }
+    found[i].memory = m;
+    found[i].gone_count = gone_count;
     return m;
 }
 
@@ -56,6 +71,7 @@ void fake_give(fake_memory *gone)
 {
     fake_memory **at = &fake.memory;
 
+    gone_count++;
     while (*at != gone) {
         at = &(*at)->next;
     }
