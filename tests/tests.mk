@@ -91,8 +91,8 @@ fuzz:
 # for less time than that: make check-sanitized LIGHT_CFLAGS=-O0.  check-threads optimises them,
 # because only then gcc finds some uses of what is uninitialised.
 LIGHT_CFLAGS =
-$(addsuffix .o,tests/lib/test_own $(addprefix tests/pools/test_,crowd damage group_explore init \
-	misuse report row stray_calls trace_edges wait_turns) \
+$(addsuffix .o,tests/lib/test_own $(addprefix tests/pools/test_,crowd damage explore group_explore \
+	group_misuse init misuse report row stray_calls trace trace_edges wait_turns) \
 	tests/pools/test_group_explore_planes-test_group_explore): CFLAGS += $(LIGHT_CFLAGS)
 
 # Tests that run under sanitizers: no scripts, except the one about ThreadSanitizer, and only the
