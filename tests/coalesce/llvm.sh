@@ -130,7 +130,16 @@ result $status "random kernels: seeds 1 to $((seed - 1)), $compared comparisons,
 sh "$src/tests/coalesce/faults.sh" "$work" || failed=1
 
 # ---- messages ----
-device lint kernels.cu /dev/null 2>&1 | sed 's/ (measured.*GB.s)//' >"$work/lint.txt"
+# advice that was given before is a number after its finding
+device lint kernels.cu /dev/null 2>&1 | sed 's/ (measured.*GB.s)//' | awk '
+    /^        try: / {
+        if ($0 in known) { held = held " try " known[$0]; next }
+        known[$0] = ++count
+        $0 = $0 " (" count ")"
+    }
+    NR > 1 { print held }
+    { held = $0 }
+    END { print held }' >"$work/lint.txt"
 diff -u "$src/tests/coalesce/clang_lint.txt" "$work/lint.txt"
 result $? "lint of the suite"
 device remarks kernels.cu /dev/null 2>"$work/O2.remarks"
