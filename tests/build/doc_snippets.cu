@@ -14,28 +14,7 @@
 
 /* ---- README.md, shpool(7), shpool_launch(3), shpool_malloc(3) ---- */
 
-__global__ void kernel(shpool_pool pool, int n)
-{
-    extern __shared__ __align__(16) unsigned char smem[];
-    shpool_heap heap = shpool_init(&pool, smem);              /* all threads of the block */
-    int length = 1 + threadIdx.x % n;                         /* threads need different lengths */
-    float *row = (float *)shpool_malloc(heap, length * sizeof *row);
-    if (row) row[length - 1] = 1.0f;                          /* exhausted: NULL, never a trap */
-    shpool_free(heap, row);
-    shpool_fini(heap);                                        /* all threads of the block */
-}
-
-int main()
-{
-    shpool_pool pool;
-    shpool_config want = {256, 32 * 1024};                    /* threads and payload of a block */
-    /* open: NULL is $SHPOOL_ALLOCATOR, else bitmap.  launch: grid, block, stream, pool, then n */
-    if (shpool_open(NULL, &want, &pool) || shpool_launch(kernel, 132, 256, NULL, &pool, 10)) {
-        puts(shpool_last_error());
-        return 1;
-    }
-    return cudaDeviceSynchronize() || shpool_close(&pool);
-}
+#include "readme.cu" /* README.md's blocks, by snippets.sh */
 
 /* ---- shpool_open(3) ---- */
 

@@ -3,8 +3,8 @@
 # The examples in the comments of loadstore.cuh are those that tests/loadstore/test_snippets.cc and
 # loadstore/examples.h compile and run: from `@code NAME` to `@endcode` in a header, from
 # `snippet NAME` to `end` there, the lines are the same except for the indentation.  The examples of
-# README.md, doc/*.md and the manual pages are lines of tests/build/test_doc_snippets.c,
-# tests/build/doc_snippets.cu or examples/.
+# doc/*.md and the manual pages are lines of tests/build/test_doc_snippets.c, of
+# tests/build/doc_snippets.cu, which includes those of README.md, or of examples/.
 #
 #   top_srcdir       source folder [the one above this script's]
 #   NVCC, cuda_low   compile tests/build/doc_snippets.cu, in the build folder [not done]
@@ -43,8 +43,9 @@ echo "PASS $count examples"
 
 # ---- documents ----
 cd "$src" || exit 1
+sed -n '/^```cuda$/,/^```$/{/^```/d;p}' README.md >"$tmp/readme.cu"
 awk -f tests/build/doc_blocks.awk tests/build/test_doc_snippets.c \
-    tests/build/doc_snippets.cu examples/*.c* \
+    tests/build/doc_snippets.cu "$tmp/readme.cu" examples/*.c* \
     examples/*/*.[ch]* README.md doc/*.md man/*.1 man/*.in >"$tmp/documents"
 count=$(tail -1 "$tmp/documents")
 if grep '^FAIL' -A 20 "$tmp/documents"; then
@@ -60,7 +61,7 @@ echo "PASS $count blocks of documents"
 if [ -n "${NVCC:-}" ]; then
     # $NVCC may hold options
     # shellcheck disable=SC2086
-    if ! (cd "$build" && $NVCC -std=c++17 "-arch=sm_$cuda_low" "-I$src/include" -Iinclude \
+    if ! (cd "$build" && $NVCC -std=c++17 "-arch=sm_$cuda_low" "-I$src/include" -Iinclude "-I$tmp" \
         -rdc=true -c "$src/tests/build/doc_snippets.cu" -o "$tmp/doc_snippets.o") \
         >"$tmp/log" 2>&1; then
         cat "$tmp/log"
