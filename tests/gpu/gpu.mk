@@ -14,6 +14,7 @@ noinst_HEADERS += \
 	tests/gpu/trace_kernel.cuh \
 	tests/gpu/trial.h
 EXTRA_DIST += \
+	tests/gpu/advise.cu \
 	tests/gpu/after.cu \
 	tests/gpu/alone.cu \
 	tests/gpu/bench_cluster.cu \
@@ -109,8 +110,8 @@ endif
 shpool_nvcc_programs += $(shpool_gpu_tests)
 check_DATA += $(shpool_gpu_tests)
 TESTS += $(shpool_gpu_tests)
-# not run by make check: make tests/gpu/bench_cluster
-shpool_nvcc_programs += tests/gpu/bench_cluster
+# not run by make check: make tests/gpu/advise tests/gpu/bench_cluster
+shpool_nvcc_programs += tests/gpu/advise tests/gpu/bench_cluster
 
 if HAVE_LTO_IR
 shpool_bindings_lto = tests/gpu/bindings_linked_lto.o
