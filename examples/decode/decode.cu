@@ -20,7 +20,7 @@
  *
  * 0 for one of these omits the version.  With tiles of one size both must choose the same
  * tokens.  With two sizes they may differ, because sums are rounded in another order: those of
- * attention, and those of rows where a tile has an odd number of them.  --show N prints the
+ * attention, and those of rows where a tile has an odd number of units.  --show N prints the
  * residual stream after each layer, at the end of launches within N steps; tests compare it. */
 #include "decode.h"
 
@@ -74,17 +74,6 @@ static size_t make_model(job &j)
     j.p.ended  = j.p.done + m.layers * OPS_OF_LAYER + 1u;
     make_up_model(m, j.weights, 4u * j.blocks);
     return 2u * weights;
-}
-
-/* Bytes of the longest row, or token, which a tile must hold. */
-static uint32_t least_tile(const job &j)
-{
-    uint32_t least = 4u * j.m.head_dim;
-
-    for (const matrix &of : j.m.of) {
-        least = std::max(least, 2u * of.columns);
-    }
-    return least;
 }
 
 /* A step's layers and logits, at most 4,096 numbers of each. */
@@ -162,33 +151,9 @@ static int run(job &j, const memory &of, uint32_t before)
     return (tokens != j.tokens) && (of.bytes == j.bytes);
 }
 
-/* Bytes of the pool's tiles: --tile, or less if a tile fewer than pages would fit in its bytes, and
- * more bytes of weights are then in flight. */
-static uint32_t tile_of(const job &j, uint32_t bytes, uint32_t largest)
-{
-    const uint32_t pages = std::min(bytes / j.tile, SLOTS - 1u);
-    const uint32_t tiles = largest / j.tile;
-    uint32_t       best  = j.tile;
-    double         most  = tiles * mean_tile(j.m, j.tile);
-
-    if (tiles >= pages) {
-        return best;
-    }
-    for (uint32_t n = pages; n <= pages + 1u; n++) {
-        const uint32_t less      = largest / n & ~(TILE_ALIGNED - 1u);
-        const double   in_flight = n * mean_tile(j.m, less);
-
-        if ((less >= least_tile(j)) && (in_flight > most)) {
-            most = in_flight;
-            best = less;
-        }
-    }
-    return best;
-}
-
 static int run_pool(job &j, uint32_t bytes, uint32_t before)
 {
-    const uint32_t largest = std::max(j.tile, least_tile(j));
+    const uint32_t largest = std::max(j.tile, least_tile(j.m));
     shpool_config  want    = {};
     memory         of      = {};
 
@@ -202,13 +167,13 @@ static int run_pool(job &j, uint32_t bytes, uint32_t before)
 
         refuse("the pool", bytes, "bytes have room for " + std::to_string(of.pool.largest) +
                ", and two of the largest tiles need " + std::to_string(2u * largest) +
-               ": more --pool" + ((least_tile(j) < largest) ? tile : ""));
+               ": more --pool" + ((least_tile(j.m) < largest) ? tile : ""));
     }
     if (j.room > of.pool.largest / 2u) {
         refuse("--room", j.room, "is more than half of the " + std::to_string(of.pool.largest) +
                                      " bytes that the pool has room for");
     }
-    of.bytes = tile_of(j, bytes, of.pool.largest);
+    of.bytes = fitting_tile(j.m, j.tile, std::min(bytes / j.tile, SLOTS - 1u), of.pool.largest);
     of.room  = (j.room == 1u) ? of.bytes : j.room;
     of.slots = (of.room >= of.bytes) ? std::min(of.pool.largest / of.room, SLOTS) : SLOTS;
     std::printf("%s, %u bytes, %u tiles of %u\n", of.pool.name, of.pool.shared_bytes, of.slots,
@@ -222,10 +187,11 @@ static int run_pool(job &j, uint32_t bytes, uint32_t before)
 
 static int run_pages(job &j, uint32_t bytes, uint32_t before)
 {
-    const memory of = { {}, j.page, j.page, std::min(bytes / j.page, SLOTS) };
+    const memory   of    = { {}, j.page, j.page, std::min(bytes / j.page, SLOTS) };
+    const uint32_t least = least_tile(j.m);
 
-    if (least_tile(j) > j.page) {
-        refuse("--pages", j.page, "is less than the longest row: " + std::to_string(least_tile(j)));
+    if (least > j.page) {
+        refuse("--pages", j.page, "is less than the longest row: " + std::to_string(least));
     }
     if (of.slots < 2u) {
         refuse("--pages", j.page, "is more than half of the " + std::to_string(bytes) +
@@ -255,7 +221,8 @@ int main(int argc, char **argv)
               { "--split", &m.split, 0, 64, 1,
                 "parts of a head's tokens; 0: 3, or as many as there are blocks for" },
               { "--panel", &m.panel, 64, longest, 8, "most numbers of a row of out and down" },
-              { "--tile", &j.tile, 128, 1u << 17, 128, "bytes of a tile of the pool's version" },
+              { "--tile", &j.tile, 128, 1u << 17, 128,
+                "bytes of a tile of the pool's version; others where pages would fit once more" },
               { "--pool", &j.pool, 0, 1u << 18, 1, "bytes of a block's pool; 1: all, 0: none" },
               { "--room", &j.room, 0, 1u << 17, 1,
                 "least memory of a tile of the pool; 0: its own bytes, 1: those of --tile" },

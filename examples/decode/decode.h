@@ -83,7 +83,7 @@ struct loader {
     {
         return { s.m.weights + in.layer() * s.m.layer + m.at +
                      ((size_t)panel * m.rows + in.first) * m.columns,
-                 in.count() * m.columns, m.each * m.columns, 0 };
+                 in.count() * m.columns, m.each * (m.columns >> m.cut), 0 };
     }
     MACHINE_METHOD source tokens(instruction in) /* keys and values */
     {
@@ -181,7 +181,7 @@ struct reader {
         });
     }
 
-    /* Call work(tile, first, n) for the tiles of `all` rows or tokens, `each` of them a tile. */
+    /* Call work(tile, first, n) for the tiles of `all` units or tokens, `each` of them a tile. */
     template <class Work>
     MACHINE_METHOD void for_tiles(uint32_t all, uint32_t each, Work work)
     {
@@ -201,7 +201,8 @@ struct reader {
         const matrix   &m      = s.m.of[OP];
         const four_bf16 gains  = read_gains<OP>(s, in.layer(), 0);
         const beside    with   = read_beside<OP>(s, in);
-        const lane_rows mine(m);
+        const uint32_t  cut    = is_cut(OP) ? m.cut : 0u;
+        lane_rows       mine(m, cut);
         const uint32_t  panels = has_norm(OP) ? 1u : m.panels;
         float           square = 0.0f;
 
@@ -212,9 +213,10 @@ struct reader {
 
             read_input<OP>(s, in, panel, gains, shared.exchange() + simt_warp() * SLICE * 4u, v,
                            &square);
-            for_tiles(in.count(), m.each, [&](simt_addr tile, uint32_t first, uint32_t rows) {
-                multiply(tile, m, mine, rows, v,
-                         shared.sums(simt_warp()) + 4u * (first << m.bits), panel != 0);
+            for_tiles(in.count() << cut, m.each, [&](simt_addr tile, uint32_t first, uint32_t n) {
+                multiply(tile, mine, n, v, shared.sums(simt_warp()) + 4u * (first << mine.bits),
+                         panel != 0);
+                mine.skip(cut, n);
             });
         }
         if (has_norm(OP)) {

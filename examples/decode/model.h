@@ -24,7 +24,9 @@
 #define SLICE         128u /* columns of a warp, in each segment of a row */
 #define SEGMENT       (READERS * SLICE)
 #define MOST_SEGMENTS 4u
+#define EIGHT         8u   /* segments that a warp multiplies at a time */
 #define MOST_SUMS     128u /* most rows of an instruction, times the segments of a row */
+#define TILE_ALIGNED  128u
 #define NORM_EPSILON  1e-5f
 #define ROTARY_BASE   500000.0
 
@@ -40,6 +42,8 @@ enum op {
 };
 #define OPS_OF_LAYER 5u
 SIMT_HD constexpr bool has_norm(uint32_t op) { return (op != OP_OUT) && (op != OP_DOWN); }
+/* Whole rows of `down` would leave much of a tile unused, so its tiles may end within a row. */
+SIMT_HD constexpr bool is_cut(uint32_t op) { return op == OP_DOWN; }
 
 /* Division by a number that the host knows, as a multiplication: exact below 65,536. */
 struct divisor {
@@ -55,7 +59,8 @@ static inline divisor divisor_by(uint32_t n) { return { (n > 1u) ? 0xffffffffu /
 struct matrix {
     uint32_t rows, columns, panels; /* columns: of a panel */
     uint32_t bits; /* of a panel's segments: a power of two, at most MOST_SEGMENTS */
-    uint32_t each; /* rows of a tile */
+    uint32_t cut;  /* bits of a row's units: tiles have whole units, which are segments or rows */
+    uint32_t each; /* units of a tile */
     size_t   gains, at; /* of layer 0; the head's: of the last layer */
 };
 
@@ -148,7 +153,8 @@ SIMT_FN uint32_t counter_of(instruction in) { return in.layer() * OPS_OF_LAYER +
 
 static inline uint32_t pieces(uint32_t whole, uint32_t each) { return (whole + each - 1u) / each; }
 
-static inline matrix matrix_of(uint32_t rows, uint32_t columns, uint32_t tile, uint32_t panel)
+static inline matrix matrix_of(uint32_t op, uint32_t rows, uint32_t columns, uint32_t tile,
+                               uint32_t panel)
 {
     uint32_t n = pieces(columns, panel);
 
@@ -156,20 +162,24 @@ static inline matrix matrix_of(uint32_t rows, uint32_t columns, uint32_t tile, u
         n++;
     }
     columns /= n;
-    return { rows, columns, n, (columns <= SEGMENT) ? 0u : (columns <= 2u * SEGMENT) ? 1u : 2u,
-             std::min(std::max(tile / (2u * columns), 1u), MOST_SUMS), 0, 0 };
+
+    const uint32_t bits = (columns <= SEGMENT) ? 0u : (columns <= 2u * SEGMENT) ? 1u : 2u;
+    const uint32_t cut  = (is_cut(op) && (columns == SEGMENT << bits)) ? bits : 0u;
+
+    return { rows, columns, n, bits, cut,
+             std::min(std::max(tile / (2u * columns >> cut), 1u), MOST_SUMS), 0, 0 };
 }
 
-/* Sizes and places of everything.  tile: most bytes of a tile, unless one row needs more.  Returns
+/* Sizes and places of everything.  tile: most bytes of a tile, unless one unit needs more.  Returns
  * the number of weights. */
 static inline size_t lay_out(model &m, uint32_t tile)
 {
-    m.of[OP_QKV]     = matrix_of(m.qkv_rows(), m.hidden, tile, m.hidden);
-    m.of[OP_ATTEND]  = { m.heads * m.split, 0, 1, 0, 0, 0, 0 };
-    m.of[OP_OUT]     = matrix_of(m.hidden, m.heads * m.head_dim, tile, m.panel);
-    m.of[OP_GATE_UP] = matrix_of(2u * m.ff, m.hidden, tile, m.hidden);
-    m.of[OP_DOWN]    = matrix_of(m.hidden, m.ff, tile, m.panel);
-    m.of[OP_HEAD]    = matrix_of(m.vocab, m.hidden, tile, m.hidden);
+    m.of[OP_QKV]     = matrix_of(OP_QKV, m.qkv_rows(), m.hidden, tile, m.hidden);
+    m.of[OP_ATTEND]  = { m.heads * m.split, 0, 1, 0, 0, 0, 0, 0 };
+    m.of[OP_OUT]     = matrix_of(OP_OUT, m.hidden, m.heads * m.head_dim, tile, m.panel);
+    m.of[OP_GATE_UP] = matrix_of(OP_GATE_UP, 2u * m.ff, m.hidden, tile, m.hidden);
+    m.of[OP_DOWN]    = matrix_of(OP_DOWN, m.hidden, m.ff, tile, m.panel);
+    m.of[OP_HEAD]    = matrix_of(OP_HEAD, m.vocab, m.hidden, tile, m.hidden);
     m.layer          = 0;
     for (uint32_t op = 0; op < OP_COUNT; op++) {
         matrix &of = m.of[op];
@@ -191,22 +201,60 @@ static inline size_t lay_out(model &m, uint32_t tile)
     return m.layers * m.layer + m.hidden + (size_t)m.vocab * m.hidden;
 }
 
-/* Mean bytes of a weight's tile, of at most `tile`. */
-static inline double mean_tile(model m, uint32_t tile)
+/* Bytes of the longest unit, or token, which a tile must hold. */
+static inline uint32_t least_tile(const model &m)
+{
+    uint32_t least = 4u * m.head_dim;
+
+    for (const matrix &of : m.of) {
+        least = std::max(least, 2u * of.columns >> of.cut);
+    }
+    return least;
+}
+
+/* What a tile of at most `tile` bytes is worth: bytes of weights, on average.  Readers multiply
+ * EIGHT segments at a time, so a quarter of those that a tile lacks is subtracted. */
+static inline double worth_of_tile(model m, uint32_t tile)
 {
     double bytes = 0, tiles = 0;
 
     (void)lay_out(m, tile);
     for (uint32_t op = 0; op < OP_COUNT; op++) {
-        const matrix &of   = m.of[op];
-        const double  rows = ((op == OP_HEAD) ? 1.0 : m.layers) * of.rows * of.panels;
+        const matrix  &of    = m.of[op];
+        const double   units = ((op == OP_HEAD) ? 1.0 : m.layers) * of.rows * of.panels *
+                               (1u << of.cut);
+        const uint32_t group = EIGHT >> (of.bits - of.cut);
 
         if (op != OP_ATTEND) {
-            bytes += 2.0 * rows * of.columns;
-            tiles += rows / of.each;
+            const double lacks = pieces(of.each, group) * group - of.each;
+
+            bytes += units * (1.0 - 0.25 * lacks / of.each) * (2u * of.columns >> of.cut);
+            tiles += units / of.each;
         }
     }
     return bytes / tiles;
+}
+
+/* Bytes of the tiles of a pool that has room for `largest` bytes: `tile`, or, if fewer of these fit
+ * than pages, those of which the pool's worth is most. */
+static inline uint32_t fitting_tile(const model &m, uint32_t tile, uint32_t pages, uint32_t largest)
+{
+    uint32_t best = tile;
+    double   most = largest / tile * worth_of_tile(m, tile);
+
+    if (largest / tile >= pages) {
+        return best;
+    }
+    for (uint32_t n = std::max(pages - 1u, 2u); n <= pages + 1u; n++) {
+        const uint32_t other = largest / n & ~(TILE_ALIGNED - 1u);
+        const double   worth = n * worth_of_tile(m, other);
+
+        if ((other >= least_tile(m)) && (worth > most)) {
+            most = worth;
+            best = other;
+        }
+    }
+    return best;
 }
 
 /* Kernel: fill numbers first..first+count-1 of an array: base plus an odd number of -most..most

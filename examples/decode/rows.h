@@ -33,8 +33,7 @@
 
 #if SIMT_HAS_BULK
 
-#define ROWS  8u /* of a warp, at a time, times the segments of a row */
-#define LOADS 4u /* of a lane and these rows, 16 bytes each: SLICE columns */
+#define LOADS 4u /* of a lane for EIGHT segments, 16 bytes each: SLICE columns */
 
 /* What the calling lane has of the product.  Weights: row / segments, segment row % segments;
  * vector: a half of the numbers of pair % segments.  Four lanes have the same row, or column. */
@@ -48,15 +47,18 @@ SIMT_FN uint32_t load_column(uint32_t i, uint32_t odd)
 }
 SIMT_FN uint32_t segment_of(const matrix &of, uint32_t i) { return i & ((1u << of.bits) - 1u); }
 
-/* The lane's weights of ROWS >> bits rows at a time, which are known before a tile arrives. */
+/* The lane's weights of EIGHT >> bits units at a time, which are known before a tile arrives. */
 struct lane_rows {
-    uint32_t row, row_bytes;
-    uint32_t at[LOADS]; /* bytes from the beginning of a row */
+    uint32_t bits; /* of a unit's segments */
+    uint32_t unit, unit_bytes;
+    uint32_t pair;      /* of the vector, that the weights belong to */
+    uint32_t at[LOADS]; /* bytes from the beginning of a unit */
 
-    MACHINE_METHOD explicit lane_rows(const matrix &of)
-        : row(lane_row() >> of.bits), row_bytes(2u * of.columns)
+    MACHINE_METHOD lane_rows(const matrix &of, uint32_t cut)
+        : bits(of.bits - cut), unit(lane_row() >> bits), unit_bytes(2u * of.columns >> cut),
+          pair(lane_row() % 4u)
     {
-        const uint32_t first = segment_of(of, lane_row()) * SEGMENT + simt_warp() * SLICE;
+        const uint32_t first = (lane_row() & ((1u << bits) - 1u)) * SEGMENT + simt_warp() * SLICE;
 
         SIMT_UNROLLED
         for (uint32_t i = 0; i < LOADS; i++) { /* the vector is 0 where there are no columns */
@@ -65,27 +67,40 @@ struct lane_rows {
             at[i] = (column < of.columns) ? 2u * column : 0u;
         }
     }
+
+    /* After a tile of n units: the next one may begin within a row, with segments of later pairs;
+     * if those are odd ones, the halves of 128 bytes change places. */
+    MACHINE_METHOD void skip(uint32_t cut, uint32_t n)
+    {
+        const uint32_t later = n & ((1u << cut) - 1u);
+
+        pair = (pair + later) % 4u;
+        SIMT_UNROLLED
+        for (uint32_t i = 0; i < LOADS; i++) {
+            at[i] ^= (later & 1u) * 64u;
+        }
+    }
 };
 
-/* Multiply the warp's columns of a tile's rows; v: the lane's part of the vector.  The sums are
+/* Multiply the warp's columns of a tile's units; v: the lane's part of the vector.  The sums are
  * stored from `sums` on, or added to what is there. */
-SIMT_FN void multiply(simt_addr weights, const matrix &of, const lane_rows &mine, uint32_t rows,
+SIMT_FN void multiply(simt_addr weights, const lane_rows &mine, uint32_t units,
                       const simt_u128 (&v)[LOADS], simt_addr sums, bool adds)
 {
     sums += 4u * lane_row();
     SIMT_ROLLED
-    for (uint32_t begin = 0; begin < rows; begin += ROWS >> of.bits, sums += 4u * ROWS) {
-        const uint32_t row = begin + mine.row;
-        const uint32_t at  = (row < rows) ? row * mine.row_bytes : 0u;
+    for (uint32_t begin = 0; begin < units; begin += EIGHT >> mine.bits, sums += 4u * EIGHT) {
+        const uint32_t unit = begin + mine.unit;
+        const uint32_t at   = (unit < units) ? unit * mine.unit_bytes : 0u;
         simt_u128      w[LOADS];
 
         SIMT_UNROLLED
         for (uint32_t i = 0; i < LOADS; i++) {
             w[i] = simt_load128(weights + (at + mine.at[i]));
         }
-        float sum = seam_products(w, v);
+        float sum = seam_products(w, v, mine.pair);
 
-        if ((simt_lane() % 4u == lane_row() % 4u) && (row < rows)) {
+        if ((simt_lane() % 4u == mine.pair) && (unit < units)) {
             sum += adds ? machine_float(simt_load32(sums)) : 0.0f;
             simt_store32(sums, machine_bits(sum));
         }

@@ -133,7 +133,7 @@ SIMT_FN uint32_t seam_pair(float low, float high)
 /* The instruction has 16 rows: a lane's row is row r and row r + 8, of which one is used.  So the
  * operands are what a load of 16 bytes gives. */
 template <uint32_t N>
-SIMT_FN float seam_products(const simt_u128 (&w)[N], const simt_u128 (&x)[N])
+SIMT_FN float seam_products(const simt_u128 (&w)[N], const simt_u128 (&x)[N], uint32_t)
 {
     float sums[2][4] = {};
 
@@ -250,10 +250,10 @@ SIMT_FN uint32_t seam_pair(float low, float high)
     return rounded(low) >> 16 | (rounded(high) & 0xffff0000u);
 }
 
-SIMT_FN float seam_products_of(uint32_t w, uint32_t x, float sum)
+SIMT_FN float seam_products_of(uint32_t w, uint32_t x, uint32_t pair, float sum)
 {
     for (uint32_t i = 0; i < 2u; i++) { /* the columns */
-        const uint32_t lane = simt_lane() / 4u % 4u * 8u + i * 4u + simt_lane() % 4u;
+        const uint32_t lane = pair * 8u + i * 4u + simt_lane() % 4u;
         const uint32_t v    = simt_shfl(SIMT_ALL_LANES, x, lane);
 
         sum = fmaf(seam_high(w), seam_high(v), fmaf(seam_low(w), seam_low(v), sum));
@@ -261,16 +261,16 @@ SIMT_FN float seam_products_of(uint32_t w, uint32_t x, float sum)
     return sum;
 }
 template <uint32_t N>
-SIMT_FN float seam_products(const simt_u128 (&w)[N], const simt_u128 (&x)[N])
+SIMT_FN float seam_products(const simt_u128 (&w)[N], const simt_u128 (&x)[N], uint32_t pair)
 {
     float sum = 0.0f;
 
     for (uint32_t i = 0; i < N; i++) {
         if (simt_ballot(SIMT_ALL_LANES, (x[i].x | x[i].y | x[i].z | x[i].w) != 0) != 0) {
-            sum = seam_products_of(w[i].x, x[i].x, sum);
-            sum = seam_products_of(w[i].z, x[i].y, sum);
-            sum = seam_products_of(w[i].y, x[i].z, sum);
-            sum = seam_products_of(w[i].w, x[i].w, sum);
+            sum = seam_products_of(w[i].x, x[i].x, pair, sum);
+            sum = seam_products_of(w[i].z, x[i].y, pair, sum);
+            sum = seam_products_of(w[i].y, x[i].z, pair, sum);
+            sum = seam_products_of(w[i].w, x[i].w, pair, sum);
         }
     }
     sum += seam_xor(sum, 1);

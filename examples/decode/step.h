@@ -7,7 +7,6 @@
 #include "model.h"
 
 #define SLOTS         32u /* most tiles */
-#define TILE_ALIGNED  128u
 #define RESULTS_BYTES (READERS * (MOST_SUMS + 1u) * 4u)
 #define CONTROL_BYTES (SHPOOL_STAGES_BYTES(SLOTS) + 2u * RESULTS_BYTES + 32u) /* and exchange */
 

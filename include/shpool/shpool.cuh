@@ -379,6 +379,9 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
     }
 #endif
     status = shpool_plan_here(spec, want, pool_p);
+#if defined(SHPOOL_CALLS) && !SHPOOL_CALLS
+    pool_p->flags |= SHPOOL_FLAG_FLAT;
+#endif
     if (status == SHPOOL_OK) {
         status = shpool_bind(pool_p);
     }

@@ -27,7 +27,8 @@ struct joined {
     joined       *next;
     uint32_t      allocator; /* shpool_pool.allocator */
     uint32_t      binding;   /* SHPOOL_BINDING_* */
-    uint32_t      flags;     /* SHPOOL_FLAG_SPILL: other code is inlined; _COPIES: not refused */
+    uint32_t      flags;     /* SHPOOL_FLAG_SPILL, _FLAT: other code is inlined; _COPIES: not
+                                refused */
     int           device;
     cudaLibrary_t library;
 };
@@ -69,7 +70,7 @@ joined key_of(const shpool_pool *pool, int device)
 
     key.allocator = pool->allocator;
     key.binding   = pool->binding;
-    key.flags     = pool->flags & (SHPOOL_FLAG_SPILL | SHPOOL_FLAG_COPIES);
+    key.flags     = pool->flags & (SHPOOL_FLAG_SPILL | SHPOOL_FLAG_FLAT | SHPOOL_FLAG_COPIES);
     key.device    = device;
     return key;
 }

@@ -223,6 +223,7 @@ shpool_status shpool_relink(const void *row_start, size_t row_bytes, const shpoo
     shpool_link_part *part;
     row_facts facts;
     shpool_status status;
+    uint32_t code = arch; /* for which the allocator's code is chosen */
     int inlined;
 
     if ((cubin_p == NULL) || (bytes_p == NULL) || (pool == NULL) ||
@@ -243,7 +244,10 @@ shpool_status shpool_relink(const void *row_start, size_t row_bytes, const shpoo
         /* nvJitLink 13.0 compiles LTO-IR for a family without the family's instructions.  This
          * device's own letter has all of them. */
         input.arch |= SHPOOL_ARCH_LETTER((inlined && (facts.letter == 'f')) ? 'a' : facts.letter);
-        status = shpool_link_choose(allocator, input.arch, &blob);
+        /* code for a letter has no calls */
+        code = input.arch | ((inlined && ((pool->flags & SHPOOL_FLAG_FLAT) != 0))
+                                 ? SHPOOL_ARCH_LETTER('a') : 0);
+        status = shpool_link_choose(allocator, code, &blob);
     }
     if (status != SHPOOL_OK) {
         return status;
@@ -256,7 +260,7 @@ shpool_status shpool_relink(const void *row_start, size_t row_bytes, const shpoo
     }
     list_parts(all, allocator->name, blob,
                inlined ? shpool_blob_choose(linked_calls[(pool->flags & SHPOOL_FLAG_SPILL) != 0],
-                                            input.arch) : NULL, part, &input.parts);
+                                            code) : NULL, part, &input.parts);
     input.part = part;
     input.name = allocator->name;
     input.cuda = blob->cuda;

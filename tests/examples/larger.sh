@@ -91,14 +91,18 @@ right "heads of 40, rows of two panels, five parts" --layers 2 --heads 3 --kv-he
     --head-dim 40 --ff 2112 --vocab 20 --context 13 --split 5 --tile 4224 --pages 4224 --pool 16384
 right "tiles with odd numbers of rows, of one, two and four segments" --layers 1 --hidden 256 \
     --heads 2 --kv-heads 1 --head-dim 40 --ff 1600 --panel 800 --vocab 60 --tile 4864 --pages 8064
+right "tiles of three and five segments, which end within rows of two" --layers 1 --steps 1 \
+    --heads 2 --kv-heads 1 --head-dim 32 --ff 1024 --vocab 20 --context 3 --tile 3072 --pages 5120
+right "tiles of three segments and of one, of rows of four" --layers 1 --steps 1 --heads 2 \
+    --kv-heads 1 --head-dim 32 --ff 2048 --vocab 20 --context 3 --tile 3072 --pages 1024
 # the newest token is all that attention sees, and a key or value of it lies between two of bf16
 right "keys and values between two numbers of bf16" --layers 4 --hidden 128 --heads 1 \
     --kv-heads 1 --ff 64 --context 0 --split 1 --steps 1
-smaller_tiles() { # four of 1,536 bytes would be all of the pool
+other_tiles() { # four of 1,536 bytes would be all of the pool
     "$decode" --pool 6144 --pages 0 --steps 1 >"$work/tiles" &&
-        grep -q ', 5 tiles of 1152$' "$work/tiles"
+        grep -q ', 3 tiles of 1920$' "$work/tiles"
 }
-check "smaller tiles where one would not fit" smaller_tiles
+check "tiles of another size where one would not fit" other_tiles
 expect 1 '^--heads: 3 is not a multiple of --kv-heads 2$' "$decode" --heads 3 --kv-heads 2
 expect 1 "^the pool: 2000 bytes have room for 1[0-9]*, and two of the largest tiles need 3072: \
 more --pool, or less than --tile 1536\$" "$decode" --pool 2000

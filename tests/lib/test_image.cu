@@ -11,6 +11,7 @@
 #include <thread>
 #include <vector>
 
+#define SHPOOL_CALLS 0
 #include <shpool/shpool.cuh>
 
 #include "tests/gpu/check.h"
@@ -256,7 +257,7 @@ static void check_joined(void)
 static void check_inlined(void)
 {
     const std::string cubin = "shpool_image_mark shpool_bitmap_tables";
-    const unsigned    calls = relinked.calls;
+    unsigned          calls = relinked.calls;
     shpool_pool       pool;
 
     relinked.cubin = cubin.c_str();
@@ -264,6 +265,11 @@ static void check_inlined(void)
                     shpool_last_error());
     (void)gpu_check((pool.library != NULL) && (pool.binding == SHPOOL_BINDING_LINKED) &&
                         (relinked.binding == SHPOOL_BINDING_LINKED), "joined to be inlined");
+    (void)gpu_check((pool.flags & SHPOOL_FLAG_FLAT) != 0, "without calls, as this file says");
+    pool.flags &= ~(uint32_t)SHPOOL_FLAG_FLAT;
+    calls++;
+    (void)gpu_check((shpool_image_bind(&pool) == SHPOOL_OK) && (relinked.calls == calls + 1),
+                    "with calls it is another image");
     (void)gpu_check(open_of("bitmap:binding=linked,stats=1", 16384, &pool) == SHPOOL_OK, "%s",
                     shpool_last_error());
     (void)gpu_check((pool.library == NULL) && (relinked.calls == calls + 1), "but not with stats");

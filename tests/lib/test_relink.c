@@ -16,10 +16,15 @@
 
 static const char plain_ir[] = "plugin";
 static const unsigned char lto_ir[] = { MADE_LTO_HEADER, 'I', 'R' };
+static const unsigned char flat_ir[] = { MADE_LTO_HEADER, 'f', 'l', 'a', 't' };
 static const shpool_blob plain_blob = { (const unsigned char *)plain_ir, 6, 12080, 75, NULL };
 static const shpool_blob lto_blob = { lto_ir, sizeof(lto_ir), 12080, 75, NULL };
+static const shpool_blob flat_blob = { flat_ir, sizeof(flat_ir), 12080,
+                                       90 | SHPOOL_ARCH_LETTER('a'), NULL };
+static const shpool_blob both_blob = { lto_ir, sizeof(lto_ir), 12080, 75, &flat_blob };
 static shpool_allocator plain;
 static shpool_allocator with_lto;
+static shpool_allocator with_flat;
 static shpool_allocator bare;
 static made_cubin cubin;
 
@@ -43,7 +48,8 @@ static made_row row_of(uint16_t kind)
 static int set_up_group(void **state)
 {
     return fake_register(&plain, "r_plain", &plain_blob) |
-           fake_register(&with_lto, "r_lto", &lto_blob) | fake_register(&bare, "r_bare", NULL);
+           fake_register(&with_lto, "r_lto", &lto_blob) |
+           fake_register(&with_flat, "r_flat", &both_blob) | fake_register(&bare, "r_bare", NULL);
 }
 
 static int set_up(void **state)
@@ -67,12 +73,11 @@ static shpool_pool pool_of(const char *spec)
     return pool;
 }
 
-static shpool_status relink(const made_row *row, const char *spec)
+static shpool_status relink_pool(const made_row *row, const shpool_pool *pool, uint32_t arch)
 {
-    const shpool_pool pool = pool_of(spec);
     void *made = (void *)1;
     size_t bytes = 1;
-    shpool_status status = shpool_relink(row->data, row->bytes, &pool, 90, &made, &bytes);
+    shpool_status status = shpool_relink(row->data, row->bytes, pool, arch, &made, &bytes);
 
     if (status == SHPOOL_OK) {
         assert_int_equal(bytes, cubin.bytes);
@@ -83,6 +88,13 @@ static shpool_status relink(const made_row *row, const char *spec)
         assert_int_equal(bytes, 0);
     }
     return status;
+}
+
+static shpool_status relink(const made_row *row, const char *spec)
+{
+    const shpool_pool pool = pool_of(spec);
+
+    return relink_pool(row, &pool, 90);
 }
 
 static void refuses(const made_row *row, const char *spec, shpool_status status, const char *detail)
@@ -188,6 +200,40 @@ UNIT_TEST_WITH(test_letters, set_up, NULL)
     assert_int_equal(relink(&row, "r_lto:binding=linked"), SHPOOL_OK);
     assert_memory_equal(fake.given, "-arch=sm_90a -lto -", 18);
 #endif
+}
+
+/* Code without calls is for kernels with a letter, and for inlined ones of a file with
+ * SHPOOL_CALLS=0, from the architecture on that it was compiled for; the kernel keeps its own. */
+UNIT_TEST_WITH(test_flat, set_up, NULL)
+{
+    static const struct {
+        uint32_t arch, flags;
+        uint64_t letter;
+        const char *spec, *options;
+        unsigned flat;
+    } known[] = {
+        { 90, 0, 0x100000, "r_flat", "-arch=sm_90a ", 1 },
+        { 90, 0, 0, "r_flat", "-arch=sm_90 ", 0 },
+        { 90, SHPOOL_FLAG_FLAT, 0, "r_flat:binding=table", "-arch=sm_90 ", 0 },
+#if HAVE_LTO_IR
+        { 90, 0, 0, "r_flat:binding=linked", "-arch=sm_90 ", 0 },
+        { 90, SHPOOL_FLAG_FLAT, 0, "r_flat:binding=linked", "-arch=sm_90 ", 1 },
+        { 120, SHPOOL_FLAG_FLAT, 0, "r_flat:binding=linked", "-arch=sm_120 ", 1 },
+        { 89, SHPOOL_FLAG_FLAT, 0, "r_flat:binding=linked", "-arch=sm_89 ", 0 },
+#endif
+    };
+    made_row row = row_of(KIND_LTO);
+
+    for (size_t i = 0; i < SHPOOL_ARRAY_COUNT(known); i++) {
+        shpool_pool pool = pool_of(known[i].spec);
+
+        pool.flags |= known[i].flags;
+        put_flags(&row, 90, known[i].letter);
+        shpool_memory_clear();
+        assert_int_equal(relink_pool(&row, &pool, known[i].arch), SHPOOL_OK);
+        assert_memory_equal(fake.given, known[i].options, strlen(known[i].options));
+        assert_int_equal(given("flat"), known[i].flat);
+    }
 }
 
 /* Registers are limited where no kernel is compiled; LTO-IR is taken only if there is nothing

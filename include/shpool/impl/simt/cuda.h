@@ -18,7 +18,8 @@
 #define SIMT_LIKELY(_x)  __builtin_expect((_x) != 0, 1)
 /* Slow paths are calls, but not in code for an architecture with a letter: only such code may have
  * setmaxnreg, and ptxas fails on kernels with that and calls (C7600), or does not end.
- * -DSHPOOL_CALLS=1 keeps the calls: kernels without setmaxnreg then need fewer registers. */
+ * -DSHPOOL_CALLS=1 keeps the calls: kernels without setmaxnreg then need fewer registers.
+ * -DSHPOOL_CALLS=0 removes them elsewhere, too; shpool_open() sees it for kernels that it joins. */
 #if !defined(SHPOOL_CALLS)
 #if !defined(SHPOOL_TABLE_MODULE) && \
     (defined(__CUDA_ARCH_SPECIFIC__) || defined(__CUDA_ARCH_FAMILY_SPECIFIC__) || \
