@@ -379,10 +379,10 @@ static inline shpool_status shpool_open(const char *spec, const shpool_config *w
     }
 #endif
     status = shpool_plan_here(spec, want, pool_p);
-#if defined(SHPOOL_CALLS) && !SHPOOL_CALLS
-    pool_p->flags |= SHPOOL_FLAG_FLAT;
-#endif
     if (status == SHPOOL_OK) {
+#if defined(SHPOOL_CALLS) && !SHPOOL_CALLS
+        pool_p->flags |= SHPOOL_FLAG_FLAT;
+#endif
         status = shpool_bind(pool_p);
     }
     if ((status == SHPOOL_OK) && (pool_p->area_bytes != 0)) {
