@@ -144,7 +144,7 @@ typedef struct bins_heap {
 } bins_heap;
 
 struct bins_slab {
-    _Atomic(bins_block *) *map; /* by granule: the block that begins there */
+    _Atomic(bins_block *) *map; /* by granule: the block that was live there last */
     uintptr_t base;             /* a multiple of 2 MiB */
     unsigned shift;             /* of a granule */
     bins_heap *heap;
@@ -226,6 +226,8 @@ typedef struct bins_self {
     uint64_t granule_count;       /* number from which their size is doubled; 0: it is not */
     bins_heap heap[BINS_HEAPS];
     bins_granules granules;
+    uint64_t mallocs;             /* requests that were served under the lock, but graphs' */
+    uint64_t malloc_bytes;
     bins_memo memo[BINS_MEMOS];   /* places by hash */
     uint64_t live;                /* live bytes at the latest request that met no free block */
     uint64_t live_most;           /* most of them since the last trim */
@@ -284,7 +286,8 @@ unsigned bins_next_class(const bins_lists *lists, unsigned class);
 
 /* ---- blocks ---- */
 
-/* The block that begins at an address, whatever its state; NULL: none does. */
+/* The block that begins at an address; NULL: none does, or it has not been live.  The map also has
+ * records of blocks that were merged: those have another address by now, or none. */
 static inline bins_block *bins_find(bins_self *bins, const void *ptr)
 {
     uintptr_t address = (uintptr_t)ptr;
@@ -373,6 +376,9 @@ shpool_status bins_slab_begin(bins_self *bins, bins_heap *heap, bins_slab *slab,
                               unsigned state);
 
 void bins_slab_unlink(bins_slab *slab);
+
+/* A block that is in no list becomes live, and is found by its address. */
+void bins_hand_out(bins_block *block, shpool_timeline *timeline, unsigned state);
 
 /* Records of blocks; NULL: no host memory. */
 bins_block *bins_record_get(bins_self *bins);

@@ -16,7 +16,7 @@ void bins_poll(bins_self *bins, bins_lane *lane)
 uint64_t bins_idle_bytes(bins_self *bins)
 {
     uint64_t held = (uint64_t)bins->granules.spares * bins->granules.bytes;
-    uint64_t out = 0;
+    uint64_t out = bins->malloc_bytes;
     uint64_t back = 0;
 
     for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {

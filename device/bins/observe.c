@@ -92,6 +92,9 @@ static void collect(bins_self *bins, shpool_device_stats *stats)
     uint64_t slow;
 
     *stats = bins->count;
+    stats->mallocs += bins->mallocs;
+    stats->live_bytes += bins->malloc_bytes;
+    stats->live_count += bins->mallocs;
     for (const bins_lane *l = bins_first_lane(bins); l != NULL; l = (bins_lane *)l->timeline.next) {
         add_lane(l, stats);
     }
@@ -300,7 +303,8 @@ static const char *check_block(bins_self *bins, const bins_slab *slab, const bin
     if (block->slab != slab) {
         return "a block belongs to another slab";
     }
-    if (bins_find(bins, block->address) != block) {
+    if ((state != BINS_FREE) && (state != BINS_HOLE) &&
+        (bins_find(bins, block->address) != block)) {
         return "a block is not found by its address";
     }
     if (block->class != bins_class(block->bytes)) {
