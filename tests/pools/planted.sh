@@ -292,8 +292,8 @@ device_events_are_done_at_once|device/test_bins|plain|*|is known|device/base/eve
 device_moves_what_others_use|device/test_windows|plain|other streams do not*|driver_bytes>=|device/bins/vmm/holes.c|s/((timeline != NULL) .. shpool_timeline_same(block->last, timeline)));/1);/;s/first, count, piece->last, piece->seq);/first, count, NULL, 0);/
 device_unmaps_what_is_in_use|device/test_ranges|plain|*|has not finished with|device/bins/vmm/places.c|/^int bins_place_is_done(/,/^}/s/return place->last == NULL;/return 1;/
 device_pages_double_in_use|device/test_ranges|plain|not while a place*|has not finished with|device/bins/vmm/double.c|s/is_elsewhere(&slab->place.i.) .. !bins_place_is_done(&slab->place.i.)/is_elsewhere(\&slab->place[i]) \&\& (i > slab->places)/
-device_pages_double_for_small_blocks|device/test_ranges|plain|once for those*|granule_create>=|device/bins/vmm/double.c|s/return (few . s.medium : s.small) > bytes . 2;/return 0;/
-device_pages_double_above_pieces|device/test_ranges|plain|once for those*|granule_create>=|device/bins/vmm/double.c|s/(s.pieces > FEW_PIECES)/(s.pieces > 99)/
+device_pages_double_for_small_blocks|device/test_ranges|plain|not for many*|granule_create=70|device/bins/vmm/double.c|s/(s.small > bytes . 2);/0;/
+device_pages_double_above_pieces|device/test_ranges|plain|not for more*|driver_bytes=134M|device/bins/vmm/double.c|s/(s.pieces + 1)/(s.pieces * 0)/
 device_pages_double_for_the_small_heap|device/test_ranges|plain|once where most*|granule_create>=|device/bins/vmm/double.c|s/(g->bytes > 2 . g->least)/(0)/
 device_pages_double_for_a_failure|device/test_ranges|plain|not for one*|driver_bytes=|device/bins/vmm/double.c|s/((need + pair - 1) . pair <= (limit - held) . pair)/1/
 device_pages_double_alone|device/test_ranges|plain|with several ranges*|granule_create<=|device/bins/vmm/range.c|s/few = whole(bins, bins_round_up(bins, need));/few = bins_round_up(bins, need) + bins->granules.bytes;/
