@@ -345,6 +345,18 @@ static inline int bins_usable(const bins_block *block, const shpool_timeline *ti
            shpool_timeline_is_done(block->last, block->seq);
 }
 
+/* The next slab of the heaps that serve all; NULL: begins with the first, ends after the last. */
+static inline bins_slab *bins_next_slab(bins_self *bins, const bins_slab *slab)
+{
+    size_t i = (slab != NULL) ? (size_t)(slab->heap - bins->heap) : 0;
+    bins_slab *next = (slab != NULL) ? slab->next : bins->heap[0].slabs;
+
+    while ((next == NULL) && (++i < BINS_HEAPS)) {
+        next = bins->heap[i].slabs;
+    }
+    return next;
+}
+
 /* ---- all streams (bins/lanes.c) ---- */
 
 static inline bins_lane *bins_first_lane(bins_self *bins)
@@ -465,11 +477,9 @@ shpool_status bins_export(void *self, const void *ptr, shpool_device_handle *han
  * bins->refusal.  exact: no larger than it must be. */
 shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, int exact);
 
-/* Give a slab that is one free block back to the driver; 0: it refused, nothing has changed. */
+/* Give a slab back to the driver that is one block, which is free or in no list; 0: it refused,
+ * nothing has changed. */
 int bins_slab_release(bins_self *bins, bins_slab *slab);
-
-/* The same for a slab whose block is in no list. */
-int bins_slab_retire(bins_self *bins, bins_slab *slab);
 
 /* Return whole slabs, starting with large ones and those idle for longest, until `wanted` bytes are
  * returned or none is left; returns the bytes. */
@@ -527,8 +537,15 @@ void bins_use_mark(bins_self *bins, bins_block *block);
 void bins_use_drain(bins_self *bins, int all);
 void bins_use_settle(bins_self *bins, bins_block *block);
 
+/* Change the state of a live block under the lock of its malloc's lane; 0: it is no longer live, or
+ * (wait: 0) another thread has that lock.  The first of two frees wins. */
+int bins_claim(bins_block *block, unsigned state, int wait);
+
 /* Under the lock: claim a live block to be freed under the lock; 0: it is no longer live. */
 int bins_use_claim(bins_block *block);
+
+/* Let a stream wait for the free of a number; 0: no event covers it, and none can be recorded. */
+int bins_order(bins_self *bins, shpool_timeline *t, uint64_t seq, shpool_stream stream);
 
 /* Under the lock: a pending block of at least need bytes, for a stream that is made to wait. */
 bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timeline,

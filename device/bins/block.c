@@ -107,6 +107,8 @@ shpool_status bins_slab_prepare(bins_self *bins, int large, size_t bytes, bins_s
     if (slab != NULL) {
         slab->shift = shift;
         slab->driver_ptr = 0;
+        slab->places = 0;
+        slab->maps = 0;
         slab->own_range = 0;
         slab->exported = 0;
         slab->map = calloc((bytes + ((size_t)1 << shift) - 1) >> shift, sizeof(*slab->map));

@@ -240,25 +240,12 @@ static int below_soft(const request *r)
 
 /* ---- other streams', after a wait on the device ---- */
 
-static int order(const request *r, const bins_block *block)
-{
-    shpool_timeline *t = block->last;
-    int ordered;
-
-    if (bins_usable(block, &r->lane->timeline)) {
-        return 1;
-    }
-    shpool_spin_lock(&t->lock);
-    ordered = shpool_timeline_order(&r->bins->lanes, t, block->seq, r->stream);
-    shpool_spin_unlock(&t->lock);
-    return ordered;
-}
-
 static bins_block *take_waitable(const request *r)
 {
     bins_block *block = take(r, BINS_WAITABLE, DEPTH_LAST);
 
-    if ((block != NULL) && !order(r, block)) {
+    if ((block != NULL) && !bins_usable(block, &r->lane->timeline) &&
+        !bins_order(r->bins, block->last, block->seq, r->stream)) {
         bins_heap_put(r->bins, block);
         block = NULL;
     }

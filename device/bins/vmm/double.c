@@ -25,22 +25,6 @@
  * or of twice the first size, if no rest of the limit is lost. */
 #define LIMIT_GRANULES 1024u
 
-static bins_slab *next_range(bins_self *bins, const bins_slab *slab)
-{
-    size_t i = (slab != NULL) ? (size_t)(slab->heap - bins->heap) : 0;
-    bins_slab *next = (slab != NULL) ? slab->next : bins->heap[0].slabs;
-
-    while ((next == NULL) && (++i < BINS_HEAPS)) {
-        next = bins->heap[i].slabs;
-    }
-    return next;
-}
-
-static int is_home(const bins_place *place)
-{
-    return (place->granule != NULL) && (place->granule->home == place);
-}
-
 static int is_elsewhere(const bins_place *place)
 {
     return (place->granule != NULL) && (place->granule->home != place);
@@ -107,8 +91,8 @@ static int may_double(bins_self *bins, uint64_t bytes)
     if ((bins->granule_count == UINT64_MAX) && would_be_idle(bins, bytes)) {
         return 0;
     }
-    for (bins_slab *slab = next_range(bins, NULL); slab != NULL; slab = next_range(bins, slab)) {
-        if (!may_double_range(bins, slab)) {
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        if (!may_double_range(bins, s)) {
             return 0;
         }
     }
@@ -121,9 +105,9 @@ static int may_double(bins_self *bins, uint64_t bytes)
 static size_t next_half(const bins_slab *slab, size_t from)
 {
     for (size_t i = from / 2 * 2; i < slab->places; i += 2) {
-        int low = is_home(&slab->place[i]);
+        int low = bins_is_home(&slab->place[i]);
 
-        if (low != is_home(&slab->place[i + 1])) {
+        if (low != bins_is_home(&slab->place[i + 1])) {
             return i + (size_t)low;
         }
     }
@@ -134,8 +118,8 @@ static size_t count_halves(bins_self *bins)
 {
     size_t count = 0;
 
-    for (bins_slab *slab = next_range(bins, NULL); slab != NULL; slab = next_range(bins, slab)) {
-        for (size_t at = 0; (at = next_half(slab, at)) != SIZE_MAX; at = at / 2 * 2 + 2) {
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        for (size_t at = 0; (at = next_half(s, at)) != SIZE_MAX; at = at / 2 * 2 + 2) {
             count++;
         }
     }
@@ -188,12 +172,12 @@ static int pair_places(bins_self *bins)
 {
     int paired = 1;
 
-    for (bins_slab *slab = next_range(bins, NULL); slab != NULL; slab = next_range(bins, slab)) {
-        paired = paired && drop_elsewhere(bins, slab);
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        paired = paired && drop_elsewhere(bins, s);
     }
-    for (bins_slab *slab = next_range(bins, NULL); slab != NULL; slab = next_range(bins, slab)) {
-        for (size_t at = 0; paired && ((at = next_half(slab, at)) != SIZE_MAX);) {
-            paired = fill_half(bins, slab, at);
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        for (size_t at = 0; paired && ((at = next_half(s, at)) != SIZE_MAX);) {
+            paired = fill_half(bins, s, at);
         }
     }
     return paired;
@@ -250,8 +234,8 @@ static void join_all(bins_self *bins)
 {
     bins_granules *g = &bins->granules;
 
-    for (bins_slab *slab = next_range(bins, NULL); slab != NULL; slab = next_range(bins, slab)) {
-        join_places(slab);
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        join_places(s);
     }
     join_spares(g);
     for (bins_granule **at = &g->all; *at != NULL;) {

@@ -247,7 +247,7 @@ static void look_whether_busy(bins_self *bins, bins_block *block, void *user)
 /* 1: a place of a spare granule is in use. */
 static int is_range_busy(bins_slab *slab)
 {
-    for (size_t i = 0; (slab->place != NULL) && (i < slab->places); i++) {
+    for (size_t i = 0; i < slab->places; i++) {
         bins_place *p = &slab->place[i];
 
         if ((p->granule != NULL) && (p->granule->home == NULL) && !bins_place_is_done(p)) {
@@ -262,10 +262,8 @@ int bins_range_is_busy(bins_self *bins)
     int busy = 0;
 
     bins_visit_idle(bins, look_whether_busy, &busy);
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {
-        for (bins_slab *slab = bins->heap[i].slabs; !busy && (slab != NULL); slab = slab->next) {
-            busy = is_range_busy(slab);
-        }
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        busy |= is_range_busy(s);
     }
     return busy;
 }

@@ -169,6 +169,11 @@ static inline size_t bins_offset_of(const bins_block *block)
     return (size_t)((uintptr_t)block->address - block->slab->base);
 }
 
+static inline int bins_is_home(const bins_place *place)
+{
+    return (place->granule != NULL) && (place->granule->home == place);
+}
+
 static inline int bins_is_hole(const bins_block *block)
 {
     return (block != NULL) && (bins_state(block) == BINS_HOLE);
