@@ -313,6 +313,15 @@ static int is_first_fit(const bins_heap *heap)
     return heap->large && (heap->slabs != NULL) && (heap->slabs->place != NULL);
 }
 
+/* 1: the block is of the very size, and was freed long after its lane last needed memory: a program
+ * that needs no more memory is served sooner by the first such block than by the lowest one. */
+static int is_just_right(const bins_heap *heap, const bins_block *block, size_t need,
+                         const shpool_timeline *timeline)
+{
+    return is_first_fit(heap) && (block->bytes == need) && (block->last == timeline) &&
+           (block->seq >= ((const bins_lane *)timeline)->steady);
+}
+
 /* 1: a serves a request, and not b.  Large ones of one size by address, so that the blocks that are
  * free decide, and not their history: a program that repeats its requests soon has them served
  * alike. */
@@ -333,6 +342,9 @@ static bins_block *best_of(const bins_heap *heap, const bins_list *list, size_t 
 {
     for (bins_block *block = list->head; (block != NULL) && (depth > 0); block = block->next) {
         depth--;
+        if (is_just_right(heap, block, need, timeline)) {
+            return block;
+        }
         if ((block->bytes < need) || ((best != NULL) && !is_better(heap, block, best))) {
             continue;
         }
@@ -354,7 +366,8 @@ bins_block *bins_heap_take(bins_self *bins, bins_heap *heap, size_t need,
     unsigned end = bins_is_shared(bins, heap) ? class + 1 : BINS_CLASSES;
     bins_block *found = NULL;
 
-    while (((found == NULL) || is_first_fit(heap)) &&
+    while (((found == NULL) ||
+            (is_first_fit(heap) && !is_just_right(heap, found, need, timeline))) &&
            ((class = bins_next_class(&heap->bins, class)) < end)) {
         found = best_of(heap, &heap->bins.list[class++], need, timeline, which, depth, found);
     }

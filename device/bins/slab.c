@@ -237,7 +237,7 @@ uint64_t bins_release(bins_self *bins, uint64_t wanted)
 
     retry_refused(bins);
     if (granule > 0) {
-        bins_range_reclaim(bins, (size_t)(wanted / granule) + (wanted % granule > 0));
+        bins_range_reclaim(bins, (size_t)(wanted / granule) + (wanted % granule > 0), NULL, NULL);
         given = bins_granules_release(bins, wanted);
     }
     while (given < wanted) {

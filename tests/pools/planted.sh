@@ -298,11 +298,13 @@ device_pages_double_for_the_small_heap|device/test_ranges|plain|once where most*
 device_pages_double_for_a_failure|device/test_ranges|plain|not for one*|driver_bytes=|device/bins/vmm/double.c|s/((need + pair - 1) . pair <= (limit - held) . pair)/1/
 device_pages_double_alone|device/test_ranges|plain|with several ranges*|granule_create<=|device/bins/vmm/range.c|s/few = whole(bins, bins_round_up(bins, need));/few = bins_round_up(bins, need) + bins->granules.bytes;/
 device_large_blocks_fit_best|device/test_train|plain|test_virtual*|reserved bytes|device/bins/block.c|s/return a->address < b->address;/return a->bytes < b->bytes;/
+device_steady_blocks_fit_first|device/test_ranges|plain|the very size|f==c|device/bins/block.c|s/(block->last == timeline) \&\&/(block->last == NULL) \&\&/
+device_growing_blocks_fit_exactly|device/test_ranges|plain|the lowest|f!=c|device/bins/block.c|s/(block->seq >= ((const bins_lane .)timeline)->steady)/(block->seq > 0)/
 device_lanes_keep_large_blocks|device/test_train|plain|test_virtual*|reserved bytes|device/bins/bins.c|s/(block->seq >= lane->steady)/1/
 device_pages_double_above_the_peak|device/test_train|plain|test_virtual*|reserved bytes|device/bins/vmm/double.c|s/(more > g->count . FEW_HALVES) .. (held > bins_most(bins))/0/
 device_moves_into_holes|device/test_train|plain|test_virtual*|caches that grow|device/bins/vmm/site.c|s/s->top = bins_is_hole(highest) .. (above == NULL);/s->top = 0;/
 device_pages_double_past_the_limit|device/test_ranges|plain|not where the rest*|ran out|device/bins/vmm/double.c|s/((limit - held) % pair < g->bytes)/1/
-device_pages_double_by_halves|device/test_ranges|plain|halves get*|granule_create=|device/bins/vmm/double.c|s/^            count++;/            count += (slab == NULL);/
+device_pages_double_by_halves|device/test_ranges|plain|halves get*|granule_create=|device/bins/vmm/double.c|s/^            count++;/            count += (s == NULL);/
 device_pages_double_with_an_odd_one|device/test_ranges|plain|an odd*|driver_bytes=|device/bins/vmm/double.c|s/((g->spares % 2 != 0) .. (bins_granules_release(bins, 1) == 0))/(g->spares == SIZE_MAX)/
 device_large_pages_keep_more|device/test_windows|plain|the second time*|driver_bytes|device/bins/vmm/granules.c|s/(uint64_t)bins->granules.least;/(uint64_t)bins->granules.bytes;/
 device_forgets_who_used_it|device/test_windows|plain|the rest of*|is known|device/bins/vmm/grow.c|s/^    if (busy) {/    if (busy \&\& (granule == 0)) {/
