@@ -134,37 +134,16 @@ static inline int cache(bins_self *bins, bins_block *block, shpool_timeline *t)
     return is_due(bins, lane, block->bytes);
 }
 
-/* The first of two frees that locks the lane of the malloc wins. */
-static int claim_from_home(bins_block *block)
+/* Into the list, and unlocked. */
+static shpool_status cache_and_unlock(bins_self *bins, bins_block *block, shpool_timeline *t)
 {
-    shpool_timeline *home = block->last;
-    int claimed = 0;
+    int due = cache(bins, block, t);
 
-    if (home != NULL) {
-        shpool_spin_lock(&home->lock);
-        claimed = (bins_state(block) == BINS_LIVE);
-        if (claimed) {
-            bins_set_state(block, BINS_MOVING);
-        }
-        shpool_spin_unlock(&home->lock);
+    shpool_spin_unlock(&t->lock);
+    if (SHPOOL_UNLIKELY(due)) {
+        bins_keep_capacity(bins);
     }
-    return claimed;
-}
-
-/* The same while another lane is locked, and 0 if that of the malloc is not to be had at once. */
-static int try_claim_from_home(bins_block *block)
-{
-    shpool_timeline *home = block->last;
-    int claimed = 0;
-
-    if ((home != NULL) && shpool_spin_try(&home->lock)) {
-        claimed = (bins_state(block) == BINS_LIVE);
-        if (claimed) {
-            bins_set_state(block, BINS_MOVING);
-        }
-        shpool_spin_unlock(&home->lock);
-    }
-    return claimed;
+    return SHPOOL_OK;
 }
 
 /* The lane of the malloc was locked by another thread, or the block must be freed under
@@ -174,9 +153,8 @@ static shpool_status free_elsewhere(bins_self *bins, bins_block *block, void *pt
 {
     shpool_timeline *t;
     shpool_status status;
-    int due;
 
-    if (!claim_from_home(block)) {
+    if (!bins_claim(block, BINS_MOVING, 1)) {
         return bins_free_slow(bins, block, ptr, stream);
     }
     status = shpool_timeline_lock_to_free(&bins->lanes, stream, &t);
@@ -184,12 +162,7 @@ static shpool_status free_elsewhere(bins_self *bins, bins_block *block, void *pt
         bins_set_state(block, BINS_LIVE);
         return status;
     }
-    due = cache(bins, block, t);
-    shpool_spin_unlock(&t->lock);
-    if (due) {
-        bins_keep_capacity(bins);
-    }
-    return SHPOOL_OK;
+    return cache_and_unlock(bins, block, t);
 }
 
 static shpool_status free_any(bins_self *bins, void *ptr, shpool_stream stream)
@@ -197,7 +170,6 @@ static shpool_status free_any(bins_self *bins, void *ptr, shpool_stream stream)
     bins_block *block = bins_find(bins, ptr);
     shpool_timeline *t;
     shpool_status status;
-    int due;
 
     if (SHPOOL_UNLIKELY(block == NULL)) {
         return shpool_error(SHPOOL_ERR_INVALID, "%p is not the beginning of an allocation of this "
@@ -208,16 +180,11 @@ static shpool_status free_any(bins_self *bins, void *ptr, shpool_stream stream)
         return status;
     }
     if (SHPOOL_UNLIKELY((block->last != t) || (bins_state(block) != BINS_LIVE)) &&
-        ((block->last == t) || !try_claim_from_home(block))) {
+        ((block->last == t) || !bins_claim(block, BINS_MOVING, 0))) {
         shpool_spin_unlock(&t->lock);
         return free_elsewhere(bins, block, ptr, stream);
     }
-    due = cache(bins, block, t);
-    shpool_spin_unlock(&t->lock);
-    if (SHPOOL_UNLIKELY(due)) {
-        bins_keep_capacity(bins);
-    }
-    return SHPOOL_OK;
+    return cache_and_unlock(bins, block, t);
 }
 
 /* 1: a free on the lane does no more than what bins_free() does. */

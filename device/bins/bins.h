@@ -116,7 +116,8 @@ struct bins_lane {
     uint64_t unchecked_bytes; /* freed since idle bytes were compared with the capacity */
     uint64_t given;           /* blocks that other streams took without bins.lock */
     uint64_t looked;          /* number of the free before bins_flush_old() last found too little */
-    uint64_t steady;          /* free from which on large blocks are taken from here (bins.c) */
+    uint64_t steady;          /* free from which on large blocks are taken from here (bins.c), or
+                                 those of the very size (block.c); changes under bins.lock, too */
     /* The lane whose finished block served the latest request that this one's stream could not, of
      * this class, and nothing was freed on this lane since; or NULL.  A hint: it may be left from
      * an earlier stream of the lane.  Relaxed: lanes exist as long as the allocator does. */
@@ -144,7 +145,7 @@ typedef struct bins_heap {
 } bins_heap;
 
 struct bins_slab {
-    _Atomic(bins_block *) *map; /* by granule: the block that begins there */
+    _Atomic(bins_block *) *map; /* by granule: the block that was live there last */
     uintptr_t base;             /* a multiple of 2 MiB */
     unsigned shift;             /* of a granule */
     bins_heap *heap;
@@ -226,6 +227,8 @@ typedef struct bins_self {
     uint64_t granule_count;       /* number from which their size is doubled; 0: it is not */
     bins_heap heap[BINS_HEAPS];
     bins_granules granules;
+    uint64_t mallocs;             /* requests that were served under the lock, but graphs' */
+    uint64_t malloc_bytes;
     bins_memo memo[BINS_MEMOS];   /* places by hash */
     uint64_t live;                /* live bytes at the latest request that met no free block */
     uint64_t live_most;           /* most of them since the last trim */
@@ -284,7 +287,8 @@ unsigned bins_next_class(const bins_lists *lists, unsigned class);
 
 /* ---- blocks ---- */
 
-/* The block that begins at an address, whatever its state; NULL: none does. */
+/* The block that begins at an address; NULL: none does, or it has not been live.  The map also has
+ * records of blocks that were merged: those have another address by now, or none. */
 static inline bins_block *bins_find(bins_self *bins, const void *ptr)
 {
     uintptr_t address = (uintptr_t)ptr;
@@ -342,6 +346,18 @@ static inline int bins_usable(const bins_block *block, const shpool_timeline *ti
            shpool_timeline_is_done(block->last, block->seq);
 }
 
+/* The next slab of the heaps that serve all; NULL: begins with the first, ends after the last. */
+static inline bins_slab *bins_next_slab(bins_self *bins, const bins_slab *slab)
+{
+    size_t i = (slab != NULL) ? (size_t)(slab->heap - bins->heap) : 0;
+    bins_slab *next = (slab != NULL) ? slab->next : bins->heap[0].slabs;
+
+    while ((next == NULL) && (++i < BINS_HEAPS)) {
+        next = bins->heap[i].slabs;
+    }
+    return next;
+}
+
 /* ---- all streams (bins/lanes.c) ---- */
 
 static inline bins_lane *bins_first_lane(bins_self *bins)
@@ -373,6 +389,9 @@ shpool_status bins_slab_begin(bins_self *bins, bins_heap *heap, bins_slab *slab,
                               unsigned state);
 
 void bins_slab_unlink(bins_slab *slab);
+
+/* A block that is in no list becomes live, and is found by its address. */
+void bins_hand_out(bins_block *block, shpool_timeline *timeline, unsigned state);
 
 /* Records of blocks; NULL: no host memory. */
 bins_block *bins_record_get(bins_self *bins);
@@ -459,11 +478,9 @@ shpool_status bins_export(void *self, const void *ptr, shpool_device_handle *han
  * bins->refusal.  exact: no larger than it must be. */
 shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, int exact);
 
-/* Give a slab that is one free block back to the driver; 0: it refused, nothing has changed. */
+/* Give a slab back to the driver that is one block, which is free or in no list; 0: it refused,
+ * nothing has changed. */
 int bins_slab_release(bins_self *bins, bins_slab *slab);
-
-/* The same for a slab whose block is in no list. */
-int bins_slab_retire(bins_self *bins, bins_slab *slab);
 
 /* Return whole slabs, starting with large ones and those idle for longest, until `wanted` bytes are
  * returned or none is left; returns the bytes. */
@@ -521,8 +538,15 @@ void bins_use_mark(bins_self *bins, bins_block *block);
 void bins_use_drain(bins_self *bins, int all);
 void bins_use_settle(bins_self *bins, bins_block *block);
 
+/* Change the state of a live block under the lock of its malloc's lane; 0: it is no longer live, or
+ * (wait: 0) another thread has that lock.  The first of two frees wins. */
+int bins_claim(bins_block *block, unsigned state, int wait);
+
 /* Under the lock: claim a live block to be freed under the lock; 0: it is no longer live. */
 int bins_use_claim(bins_block *block);
+
+/* Let a stream wait for the free of a number; 0: no event covers it, and none can be recorded. */
+int bins_order(bins_self *bins, shpool_timeline *t, uint64_t seq, shpool_stream stream);
 
 /* Under the lock: a pending block of at least need bytes, for a stream that is made to wait. */
 bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timeline,

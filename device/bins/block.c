@@ -8,6 +8,9 @@
 
 #define RECORDS_BYTES 65536u
 
+/* Frees after which a lane that is steady prefers blocks of the very size to the lowest ones. */
+#define EXACT_FREES 32768u
+
 /* ---- records ---- */
 
 /* Never freed before the allocator is: a stray pointer finds an old record, not foreign memory. */
@@ -55,11 +58,15 @@ void bins_use_forget(bins_block *block)
     }
 }
 
-static void set_entry(const bins_slab *slab, const bins_block *block, bins_block *value)
+void bins_hand_out(bins_block *block, shpool_timeline *timeline, unsigned state)
 {
+    bins_slab *slab = block->slab;
+
+    block->last = timeline; /* no other thread knows the block */
+    bins_set_state(block, state);
     /* release: pairs with the acquire in bins_find(), publishes the record */
     atomic_store_explicit(&slab->map[((uintptr_t)block->address - slab->base) >> slab->shift],
-                          value, memory_order_release);
+                          block, memory_order_release);
 }
 
 /* ---- slabs ---- */
@@ -103,6 +110,8 @@ shpool_status bins_slab_prepare(bins_self *bins, int large, size_t bytes, bins_s
     if (slab != NULL) {
         slab->shift = shift;
         slab->driver_ptr = 0;
+        slab->places = 0;
+        slab->maps = 0;
         slab->own_range = 0;
         slab->exported = 0;
         slab->map = calloc((bytes + ((size_t)1 << shift) - 1) >> shift, sizeof(*slab->map));
@@ -143,7 +152,6 @@ shpool_status bins_slab_begin(bins_self *bins, bins_heap *heap, bins_slab *slab,
     bins_set_state(block, state);
     slab->first = block;
     slab->idle_key = bins->idle_clock++;
-    set_entry(slab, block, block);
     status = shpool_page_set(&bins->map, slab->base, slab->bytes, slab);
     if (status == SHPOOL_OK) {
         link_slab(heap, slab);
@@ -167,7 +175,6 @@ void bins_split(bins_block *block, size_t bytes, bins_block *rest)
     block->above = rest;
     block->bytes = bytes;
     block->class = bins_class(bytes);
-    set_entry(block->slab, rest, rest);
 }
 
 bins_block *bins_cut(bins_self *bins, bins_block *block, size_t need)
@@ -192,7 +199,6 @@ bins_block *bins_cut(bins_self *bins, bins_block *block, size_t need)
 /* The upper of two neighbours becomes part of the lower; neither is in a bin then. */
 static void absorb(bins_self *bins, bins_block *lower, bins_block *upper)
 {
-    set_entry(upper->slab, upper, NULL);
     lower->bytes += upper->bytes;
     lower->above = upper->above;
     if (upper->above != NULL) {
@@ -310,32 +316,47 @@ static int is_first_fit(const bins_heap *heap)
     return heap->large && (heap->slabs != NULL) && (heap->slabs->place != NULL);
 }
 
+/* 1: the block is of the very size, and was freed long after its lane last needed memory: a program
+ * that never repeats its requests is served sooner by the lowest such block than by the lowest of
+ * all.  One that repeats them may have to move memory once more after this. */
+static int is_just_right(const bins_heap *heap, const bins_block *block, size_t need,
+                         const shpool_timeline *timeline)
+{
+    return is_first_fit(heap) && (block->bytes == need) && (block->last == timeline) &&
+           (block->seq >= ((const bins_lane *)timeline)->steady + EXACT_FREES);
+}
+
 /* 1: a serves a request, and not b.  Large ones of one size by address, so that the blocks that are
  * free decide, and not their history: a program that repeats its requests soon has them served
  * alike. */
-static int is_better(const bins_block *a, const bins_block *b)
+static int is_better(const bins_heap *heap, const bins_block *a, const bins_block *b, size_t need,
+                     const shpool_timeline *timeline)
 {
-    if (is_first_fit(a->slab->heap)) {
-        return a->address < b->address;
+    if (is_first_fit(heap)) {
+        int right = is_just_right(heap, a, need, timeline);
+
+        return (right == is_just_right(heap, b, need, timeline)) ? (a->address < b->address)
+                                                                 : right;
     }
-    return (a->bytes < b->bytes) || ((a->bytes == b->bytes) && a->slab->heap->large &&
-                                     (a->address < b->address));
+    return (a->bytes < b->bytes) ||
+           ((a->bytes == b->bytes) && heap->large && (a->address < b->address));
 }
 
-/* The best that serves of the first blocks of a bin; small ones: as a rule the very first. */
-static bins_block *best_of(const bins_list *list, size_t need, const shpool_timeline *timeline,
-                           bins_which which, unsigned depth)
+/* The best that serves of the first blocks of a bin and `best`; small ones: as a rule the very
+ * first. */
+static bins_block *best_of(const bins_heap *heap, const bins_list *list, size_t need,
+                           const shpool_timeline *timeline, bins_which which, unsigned depth,
+                           bins_block *best)
 {
-    bins_block *best = NULL;
-
     for (bins_block *block = list->head; (block != NULL) && (depth > 0); block = block->next) {
         depth--;
-        if ((block->bytes < need) || ((best != NULL) && !is_better(block, best))) {
+        if ((block->bytes < need) ||
+            ((best != NULL) && !is_better(heap, block, best, need, timeline))) {
             continue;
         }
         if (serves(block, timeline, which)) {
             best = block;
-            if ((best->bytes == need) && !best->slab->heap->large) {
+            if ((best->bytes == need) && !heap->large) {
                 break;
             }
         }
@@ -351,14 +372,10 @@ bins_block *bins_heap_take(bins_self *bins, bins_heap *heap, size_t need,
     unsigned end = bins_is_shared(bins, heap) ? class + 1 : BINS_CLASSES;
     bins_block *found = NULL;
 
-    while (((found == NULL) || is_first_fit(heap)) &&
+    while (((found == NULL) ||
+            (is_first_fit(heap) && !is_just_right(heap, found, need, timeline))) &&
            ((class = bins_next_class(&heap->bins, class)) < end)) {
-        bins_block *block = best_of(&heap->bins.list[class], need, timeline, which, depth);
-
-        if ((block != NULL) && ((found == NULL) || is_better(block, found))) {
-            found = block;
-        }
-        class++;
+        found = best_of(heap, &heap->bins.list[class++], need, timeline, which, depth, found);
     }
     return (found != NULL) ? bins_cut(bins, found, need) : NULL;
 }

@@ -113,8 +113,7 @@ int bins_graph_malloc(bins_self *bins, size_t need, shpool_stream stream, void *
     if (graph != NULL) {
         block = take(bins, graph, need, stream, status_p);
         if (block != NULL) {
-            block->last = NULL; /* belongs to no lane */
-            bins_set_state(block, BINS_LIVE_GRAPH);
+            bins_hand_out(block, NULL, BINS_LIVE_GRAPH); /* belongs to no lane */
             bins->count.mallocs++;
             bins->count.live_bytes += block->bytes;
             bins->count.live_count++;

@@ -16,13 +16,11 @@ void bins_poll(bins_self *bins, bins_lane *lane)
 uint64_t bins_idle_bytes(bins_self *bins)
 {
     uint64_t held = (uint64_t)bins->granules.spares * bins->granules.bytes;
-    uint64_t out = 0;
+    uint64_t out = bins->malloc_bytes;
     uint64_t back = 0;
 
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {
-        for (const bins_slab *slab = bins->heap[i].slabs; slab != NULL; slab = slab->next) {
-            held += slab->driver_bytes;
-        }
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        held += s->driver_bytes;
     }
     for (bins_lane *lane = bins_first_lane(bins); lane != NULL; lane = bins_next_lane(lane)) {
         shpool_spin_lock(&lane->timeline.lock);

@@ -92,6 +92,9 @@ static void collect(bins_self *bins, shpool_device_stats *stats)
     uint64_t slow;
 
     *stats = bins->count;
+    stats->mallocs += bins->mallocs;
+    stats->live_bytes += bins->malloc_bytes;
+    stats->live_count += bins->mallocs;
     for (const bins_lane *l = bins_first_lane(bins); l != NULL; l = (bins_lane *)l->timeline.next) {
         add_lane(l, stats);
     }
@@ -233,7 +236,7 @@ typedef struct tally {
 static const char *check_granules(const bins_self *bins, const bins_block *block)
 {
     size_t granule = bins->granules.bytes;
-    size_t from = (size_t)((uintptr_t)block->address - block->slab->base);
+    size_t from = bins_offset_of(block);
     size_t last = (from + block->bytes - 1) / granule;
     int hole = (bins_state(block) == BINS_HOLE);
 
@@ -243,10 +246,7 @@ static const char *check_granules(const bins_self *bins, const bins_block *block
         return "a hole is not whole granules, or beside another one";
     }
     for (size_t i = from / granule; i <= last; i++) {
-        const bins_place *place = &block->slab->place[i];
-        int home = (place->granule != NULL) && (place->granule->home == place);
-
-        if (home == hole) {
+        if (bins_is_home(&block->slab->place[i]) == hole) {
             return hole ? "a place in a hole is the home of a granule"
                         : "a place in a block is not the home of a granule";
         }
@@ -262,7 +262,7 @@ static const char *check_range(const bins_self *bins, const bins_slab *slab, tal
     const char *what = NULL;
 
     for (const bins_place *p = slab->place; p < slab->place + slab->places; p++) {
-        mapped += ((p->granule != NULL) && (p->granule->home == p)) ? bins->granules.bytes : 0;
+        mapped += bins_is_home(p) ? bins->granules.bytes : 0;
         maps += (p->granule != NULL);
     }
     sum->mapped += mapped;
@@ -300,7 +300,8 @@ static const char *check_block(bins_self *bins, const bins_slab *slab, const bin
     if (block->slab != slab) {
         return "a block belongs to another slab";
     }
-    if (bins_find(bins, block->address) != block) {
+    if ((state != BINS_FREE) && (state != BINS_HOLE) &&
+        (bins_find(bins, block->address) != block)) {
         return "a block is not found by its address";
     }
     if (block->class != bins_class(block->bytes)) {

@@ -146,7 +146,7 @@ shpool_status bins_slab_create(bins_self *bins, bins_heap *heap, size_t need, in
 }
 
 /* A partly released slab serves no requests any more: the rest is retried with the refused ones. */
-static int release(bins_self *bins, bins_slab *slab, int listed)
+int bins_slab_release(bins_self *bins, bins_slab *slab)
 {
     bins_block *block = slab->first;
     cu_result result = driver_free(bins, slab);
@@ -154,23 +154,13 @@ static int release(bins_self *bins, bins_slab *slab, int listed)
     if ((result != CU_SUCCESS) && (!slab->own_range || slab->mapped)) {
         return 0; /* it stays, and is tried again another time */
     }
-    if (listed) {
+    if (bins_state(block) == BINS_FREE) {
         bins_remove(&slab->heap->bins, block);
     }
     (void)shpool_page_set(&bins->map, slab->base, slab->bytes, NULL); /* the leaves exist */
     bins_slab_unlink(slab);
     bins_slab_drop(bins, slab, block, result);
     return 1;
-}
-
-int bins_slab_release(bins_self *bins, bins_slab *slab)
-{
-    return release(bins, slab, 1);
-}
-
-int bins_slab_retire(bins_self *bins, bins_slab *slab)
-{
-    return release(bins, slab, 0);
 }
 
 void bins_heap_fini(bins_self *bins, bins_heap *heap)
@@ -232,11 +222,9 @@ static bins_slab *oldest_whole(bins_self *bins)
 {
     bins_slab *oldest = NULL;
 
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {
-        for (bins_slab *slab = bins->heap[i].slabs; slab != NULL; slab = slab->next) {
-            if (can_go(slab) && ((oldest == NULL) || (slab->idle_key < oldest->idle_key))) {
-                oldest = slab;
-            }
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        if (can_go(s) && ((oldest == NULL) || (s->idle_key < oldest->idle_key))) {
+            oldest = s;
         }
     }
     return oldest;
@@ -249,7 +237,7 @@ uint64_t bins_release(bins_self *bins, uint64_t wanted)
 
     retry_refused(bins);
     if (granule > 0) {
-        bins_range_reclaim(bins, (size_t)(wanted / granule) + (wanted % granule > 0));
+        bins_range_reclaim(bins, (size_t)(wanted / granule) + (wanted % granule > 0), NULL, NULL);
         given = bins_granules_release(bins, wanted);
     }
     while (given < wanted) {

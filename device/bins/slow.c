@@ -28,7 +28,6 @@ typedef struct request {
     shpool_stream stream;
     size_t need;
     shpool_status refused; /* SHPOOL_OK, or why new memory was not to be had */
-    int counted;           /* 1: the block is counted as live in the lane that it came from */
 } request;
 
 static bins_block *take(const request *r, bins_which which, unsigned depth)
@@ -127,8 +126,7 @@ static bins_block *take_own(const request *r)
 
 /* ---- other streams', finished ---- */
 
-/* The oldest block of the very class in another lane, if it is done.  It is counted there, because
- * that lane is locked now; only sums over all lanes have a meaning. */
+/* The oldest block of the very class in another lane, which is locked, if it is done. */
 static bins_block *take_done_locked(bins_self *bins, bins_lane *lane, size_t need)
 {
     bins_block *block = lane->cache.list[bins_class(need)].tail;
@@ -143,12 +141,10 @@ static bins_block *take_done_locked(bins_self *bins, bins_lane *lane, size_t nee
         }
     }
     bins_remove(&lane->cache, block);
-    lane->mallocs++;
-    lane->malloc_bytes += block->bytes;
     return block;
 }
 
-static bins_block *take_done_from(request *r, bins_lane *lane)
+static bins_block *take_done_from(const request *r, bins_lane *lane)
 {
     bins_block *block;
 
@@ -156,7 +152,6 @@ static bins_block *take_done_from(request *r, bins_lane *lane)
     block = take_done_locked(r->bins, lane, r->need);
     shpool_spin_unlock(&lane->timeline.lock);
     if (block != NULL) {
-        r->counted = 1;
         atomic_store_explicit(&r->lane->giver_class, bins_class(r->need), memory_order_relaxed);
         atomic_store_explicit(&r->lane->giver, lane, memory_order_relaxed);
     }
@@ -177,8 +172,10 @@ static bins_block *take_given(bins_self *bins, bins_lane *lane, size_t need)
     }
     shpool_spin_lock(&from->timeline.lock);
     block = take_done_locked(bins, from, need);
-    if (block != NULL) {
+    if (block != NULL) { /* counted here: only sums over all lanes have a meaning */
         from->given++;
+        from->mallocs++;
+        from->malloc_bytes += block->bytes;
         bins_set_last(block, &lane->timeline);
         bins_set_state(block, BINS_LIVE);
     }
@@ -186,7 +183,7 @@ static bins_block *take_given(bins_self *bins, bins_lane *lane, size_t need)
     return block;
 }
 
-static bins_block *take_done(request *r)
+static bins_block *take_done(const request *r)
 {
     bins_block *block = NULL;
     bins_lane *l = bins_first_lane(r->bins);
@@ -243,25 +240,12 @@ static int below_soft(const request *r)
 
 /* ---- other streams', after a wait on the device ---- */
 
-static int order(const request *r, const bins_block *block)
-{
-    shpool_timeline *t = block->last;
-    int ordered;
-
-    if (bins_usable(block, &r->lane->timeline)) {
-        return 1;
-    }
-    shpool_spin_lock(&t->lock);
-    ordered = shpool_timeline_order(&r->bins->lanes, t, block->seq, r->stream);
-    shpool_spin_unlock(&t->lock);
-    return ordered;
-}
-
 static bins_block *take_waitable(const request *r)
 {
     bins_block *block = take(r, BINS_WAITABLE, DEPTH_LAST);
 
-    if ((block != NULL) && !order(r, block)) {
+    if ((block != NULL) && !bins_usable(block, &r->lane->timeline) &&
+        !bins_order(r->bins, block->last, block->seq, r->stream)) {
         bins_heap_put(r->bins, block);
         block = NULL;
     }
@@ -367,20 +351,6 @@ static bins_block *find(request *r)
     return (block != NULL) ? block : take_last(r);
 }
 
-static void hand_out(const request *r, bins_block *block)
-{
-    shpool_timeline *t = &r->lane->timeline;
-
-    if (!r->counted) {
-        shpool_spin_lock(&t->lock);
-        r->lane->mallocs++;
-        r->lane->malloc_bytes += block->bytes;
-        shpool_spin_unlock(&t->lock);
-    }
-    bins_set_last(block, t); /* no other thread knows the block */
-    bins_set_state(block, BINS_LIVE);
-}
-
 /* ---- marks for tools: such a block is freed under the lock, and never in a lane ---- */
 
 /* A gap to the next block, so that an overrun meets no other one's memory. */
@@ -429,7 +399,9 @@ shpool_status bins_malloc_slow(bins_self *bins, size_t bytes, size_t need, bins_
     shpool_mutex_lock(&bins->lock);
     block = find(&r);
     if (block != NULL) {
-        hand_out(&r, block);
+        bins->mallocs++;
+        bins->malloc_bytes += block->bytes;
+        bins_hand_out(block, &lane->timeline, BINS_LIVE);
         mark(bins, block, bytes);
         *ptr_p = block->address;
     } else {

@@ -27,22 +27,33 @@ static int is_named(const bins_block *block, const shpool_timeline *timeline)
     return 0;
 }
 
-/* Only from live: a block that was freed meanwhile keeps its state; 0. */
-int bins_use_claim(bins_block *block)
+int bins_claim(bins_block *block, unsigned state, int wait)
 {
     shpool_timeline *home = block->last;
-    unsigned state = bins_state(block);
-    int used = (state == BINS_LIVE_USED) || (state == BINS_LIVE_GRAPH); /* under bins.lock only */
+    int claimed;
 
-    if (!used && (home != NULL)) {
-        shpool_spin_lock(&home->lock);
-        used = (bins_state(block) == BINS_LIVE);
-        if (used) {
-            bins_set_state(block, BINS_LIVE_USED);
-        }
-        shpool_spin_unlock(&home->lock);
+    if (home == NULL) {
+        return 0;
     }
-    return used;
+    if (wait) {
+        shpool_spin_lock(&home->lock);
+    } else if (!shpool_spin_try(&home->lock)) {
+        return 0;
+    }
+    claimed = (bins_state(block) == BINS_LIVE);
+    if (claimed) {
+        bins_set_state(block, state);
+    }
+    shpool_spin_unlock(&home->lock);
+    return claimed;
+}
+
+int bins_use_claim(bins_block *block)
+{
+    unsigned state = bins_state(block);
+
+    return (state == BINS_LIVE_USED) || (state == BINS_LIVE_GRAPH) || /* under bins.lock only */
+           bins_claim(block, BINS_LIVE_USED, 1);
 }
 
 static shpool_status not_live(const void *ptr)
@@ -228,7 +239,7 @@ static void retire(bins_self *bins, bins_block *block)
         return;
     }
     unlink_pending(bins, block);
-    if (!bins_slab_retire(bins, block->slab)) {
+    if (!bins_slab_release(bins, block->slab)) {
         link_oldest(bins, block);
     }
 }
@@ -263,7 +274,7 @@ void bins_use_drain(bins_self *bins, int all)
     }
 }
 
-static int order(bins_self *bins, shpool_timeline *t, uint64_t seq, shpool_stream stream)
+int bins_order(bins_self *bins, shpool_timeline *t, uint64_t seq, shpool_stream stream)
 {
     int ordered;
 
@@ -279,12 +290,12 @@ static int order_all(bins_self *bins, const bins_block *block, const shpool_time
 {
     for (const bins_use *use = block->uses; use != NULL; use = use->next) {
         if (!shpool_timeline_same(use->timeline, timeline) &&
-            !order(bins, use->timeline, use->seq, stream)) {
+            !bins_order(bins, use->timeline, use->seq, stream)) {
             return 0;
         }
     }
     return shpool_timeline_same(block->last, timeline) ||
-           order(bins, block->last, block->seq, stream);
+           bins_order(bins, block->last, block->seq, stream);
 }
 
 bins_block *bins_use_wait(bins_self *bins, size_t need, shpool_timeline *timeline,

@@ -61,6 +61,16 @@ static const scene granules_have_the_requested_size[] = {
 };
 SCENES(granules_have_the_requested_size)
 
+/* The lowest free block serves a large request, or one of the very size if the program has not
+ * needed memory for 36,864 frees. */
+#define FREE_BLOCKS(_pairs) "a=20M@1 b=2M@1 c=10M@1 d=2M@1 " _pairs "*{ pair:4K@1 } free:a@1 " \
+                            "free:c@1 e=4M@1 f=10M@1 check "
+static const scene large_blocks[] = {
+    { "the lowest", "bins", FREE_BLOCKS("36000") "f!=c" },
+    { "the very size", "bins", FREE_BLOCKS("37000") "f==c" },
+};
+SCENES(large_blocks)
+
 /* Ten blocks of 20 MiB, of which every second is freed, and what frees the others. */
 #define HOLES "a0-9=20M@1 use:a0-9@1 free:a0-8/2@1 "
 #define REST  "free:a1-9/2@1 "
@@ -71,8 +81,10 @@ static const scene granules_double[] = {
     { "not by default in small programs", "bins", "a=96M@0 b=24M@0 granule_create=60" },
     { "from 64 on", "bins", "a=100M@0 b=28M@0 c=4M@0 granule_create=65 check" },
     { "not for many blocks", "bins", "a0-59=2M@0 b0-9=2M@0 granule_create=70" },
-    { "with one half more while pieces are free", "bins", "a=88M@1 b0-15=2M@1 free:b0-14/2@1 "
+    { "with one half more while pieces are free", "bins", "a=104M@1 b0-7=2M@1 free:b0-6/3@1 "
       "trim:all c=10M@1 d=4M@1 driver_bytes=136M" },
+    { "not for more pieces than may be idle", "bins", "a=100M@1 b0-9=2M@1 free:b0-8/2@1 "
+      "trim:all c=10M@1 d=4M@1 driver_bytes=134M" },
     { "not for one that fails", "bins", "limit:900M s=2M@0 a=960M@0!NO_MEMORY trim:0 b=2M@0 "
       "c=2M@0 driver_bytes=6M" },
     { "a half that is free", "bins:granules=3", "a=4M@0 b=2M@0 granule_create=3 c=2M@0 "

@@ -292,17 +292,19 @@ device_events_are_done_at_once|device/test_bins|plain|*|is known|device/base/eve
 device_moves_what_others_use|device/test_windows|plain|other streams do not*|driver_bytes>=|device/bins/vmm/holes.c|s/((timeline != NULL) .. shpool_timeline_same(block->last, timeline)));/1);/;s/first, count, piece->last, piece->seq);/first, count, NULL, 0);/
 device_unmaps_what_is_in_use|device/test_ranges|plain|*|has not finished with|device/bins/vmm/places.c|/^int bins_place_is_done(/,/^}/s/return place->last == NULL;/return 1;/
 device_pages_double_in_use|device/test_ranges|plain|not while a place*|has not finished with|device/bins/vmm/double.c|s/is_elsewhere(&slab->place.i.) .. !bins_place_is_done(&slab->place.i.)/is_elsewhere(\&slab->place[i]) \&\& (i > slab->places)/
-device_pages_double_for_small_blocks|device/test_ranges|plain|once for those*|granule_create>=|device/bins/vmm/double.c|s/return (few . s.medium : s.small) > bytes . 2;/return 0;/
-device_pages_double_above_pieces|device/test_ranges|plain|once for those*|granule_create>=|device/bins/vmm/double.c|s/(s.pieces > FEW_PIECES)/(s.pieces > 99)/
+device_pages_double_for_small_blocks|device/test_ranges|plain|not for many*|granule_create=70|device/bins/vmm/double.c|s/(s.small > bytes . 2);/0;/
+device_pages_double_above_pieces|device/test_ranges|plain|not for more*|driver_bytes=134M|device/bins/vmm/double.c|s/(s.pieces + 1)/(s.pieces * 0)/
 device_pages_double_for_the_small_heap|device/test_ranges|plain|once where most*|granule_create>=|device/bins/vmm/double.c|s/(g->bytes > 2 . g->least)/(0)/
 device_pages_double_for_a_failure|device/test_ranges|plain|not for one*|driver_bytes=|device/bins/vmm/double.c|s/((need + pair - 1) . pair <= (limit - held) . pair)/1/
 device_pages_double_alone|device/test_ranges|plain|with several ranges*|granule_create<=|device/bins/vmm/range.c|s/few = whole(bins, bins_round_up(bins, need));/few = bins_round_up(bins, need) + bins->granules.bytes;/
-device_large_blocks_fit_best|device/test_train|plain|test_virtual*|reserved bytes|device/bins/block.c|s/return a->address < b->address;/return a->bytes < b->bytes;/
+device_large_blocks_fit_best|device/test_train|plain|test_virtual*|reserved bytes|device/bins/block.c|s/(a->address < b->address)$/(a->bytes < b->bytes)/
+device_steady_blocks_fit_first|device/test_ranges|plain|the very size|f==c|device/bins/block.c|s/(block->last == timeline) \&\&/(block->last == NULL) \&\&/
+device_growing_blocks_fit_exactly|device/test_ranges|plain|the lowest|f!=c|device/bins/block.c|s/(block->seq >= ((const bins_lane .)timeline)->steady + EXACT_FREES)/(block->seq > 0)/
 device_lanes_keep_large_blocks|device/test_train|plain|test_virtual*|reserved bytes|device/bins/bins.c|s/(block->seq >= lane->steady)/1/
 device_pages_double_above_the_peak|device/test_train|plain|test_virtual*|reserved bytes|device/bins/vmm/double.c|s/(more > g->count . FEW_HALVES) .. (held > bins_most(bins))/0/
 device_moves_into_holes|device/test_train|plain|test_virtual*|caches that grow|device/bins/vmm/site.c|s/s->top = bins_is_hole(highest) .. (above == NULL);/s->top = 0;/
 device_pages_double_past_the_limit|device/test_ranges|plain|not where the rest*|ran out|device/bins/vmm/double.c|s/((limit - held) % pair < g->bytes)/1/
-device_pages_double_by_halves|device/test_ranges|plain|halves get*|granule_create=|device/bins/vmm/double.c|s/^            count++;/            count += (slab == NULL);/
+device_pages_double_by_halves|device/test_ranges|plain|halves get*|granule_create=|device/bins/vmm/double.c|s/^            count++;/            count += (s == NULL);/
 device_pages_double_with_an_odd_one|device/test_ranges|plain|an odd*|driver_bytes=|device/bins/vmm/double.c|s/((g->spares % 2 != 0) .. (bins_granules_release(bins, 1) == 0))/(g->spares == SIZE_MAX)/
 device_large_pages_keep_more|device/test_windows|plain|the second time*|driver_bytes|device/bins/vmm/granules.c|s/(uint64_t)bins->granules.least;/(uint64_t)bins->granules.bytes;/
 device_forgets_who_used_it|device/test_windows|plain|the rest of*|is known|device/bins/vmm/grow.c|s/^    if (busy) {/    if (busy \&\& (granule == 0)) {/

@@ -18,35 +18,12 @@
 /* Which part more granules there must be before it is tried again. */
 #define AGAIN 8u
 
-/* Each piece of free memory keeps about a granule, and a twentieth of all may be idle: ten of FEW.
- * So where more than FEW_PIECES are free, granules are doubled to fewer than FEW only for blocks of
- * FEW_TIMES granules. */
-#define FEW        200u
-#define FEW_PIECES 1u
-#define FEW_TIMES  4u
-
 /* Halves that get new memory do not count if they are at most this part of all granules. */
 #define FEW_HALVES 64u
 
 /* Granules are this part of the limit at most, because each free piece of memory keeps up to two;
  * or of twice the first size, if no rest of the limit is lost. */
 #define LIMIT_GRANULES 1024u
-
-static bins_slab *next_range(bins_self *bins, const bins_slab *slab)
-{
-    size_t i = (slab != NULL) ? (size_t)(slab->heap - bins->heap) : 0;
-    bins_slab *next = (slab != NULL) ? slab->next : bins->heap[0].slabs;
-
-    while ((next == NULL) && (++i < BINS_HEAPS)) {
-        next = bins->heap[i].slabs;
-    }
-    return next;
-}
-
-static int is_home(const bins_place *place)
-{
-    return (place->granule != NULL) && (place->granule->home == place);
-}
 
 static int is_elsewhere(const bins_place *place)
 {
@@ -69,10 +46,9 @@ static int may_double_range(const bins_self *bins, bins_slab *slab)
     return 1;
 }
 
-/* Bytes of the blocks below each of two sizes, and the number of those that are free. */
+/* Bytes of the blocks that are small, and the number of those that are free. */
 typedef struct survey {
     uint64_t small;
-    uint64_t medium;
     size_t pieces;
 } survey;
 
@@ -84,28 +60,27 @@ static void look(const bins_self *bins, const bins_heap *heap, survey *s)
         for (const bins_block *block = slab->first; block != NULL; block = block->above) {
             if (!bins_is_hole(block)) {
                 s->small += (block->bytes < granule + granule / 2) ? block->bytes : 0;
-                s->medium += (block->bytes < FEW_TIMES * granule) ? block->bytes : 0;
                 s->pieces += (bins_state(block) == BINS_FREE);
             }
         }
     }
 }
 
-/* 1: more than half of the memory is in blocks that are too small for larger granules.  Those of
- * the small heap count from the third time on: programs whose blocks grow begin with small ones. */
-static int are_blocks_small(const bins_self *bins, uint64_t bytes)
+/* 1: memory would stay idle in larger granules.  Each piece of free memory keeps about one, and
+ * together, with one more piece, they may keep what may be idle.  Or more than half of the memory
+ * is in blocks that are too small for them.  Those of the small heap count from the third time on:
+ * programs whose blocks grow begin with small ones. */
+static int would_be_idle(const bins_self *bins, uint64_t bytes)
 {
     const bins_granules *g = &bins->granules;
-    int again = (g->bytes > g->least);
     survey s = { .pieces = 0 };
-    int few;
 
     look(bins, &bins->heap[BINS_LARGE], &s);
-    few = again && (s.pieces > FEW_PIECES) && (bytes / FEW < 2 * (uint64_t)g->bytes);
     if (g->bytes > 2 * g->least) {
         look(bins, &bins->heap[BINS_SMALL], &s);
     }
-    return (few ? s.medium : s.small) > bytes / 2;
+    return ((s.pieces + 1) * 2 * (uint64_t)g->bytes > bins_most(bins) - bins->live_most) ||
+           (s.small > bytes / 2);
 }
 
 /* 1: no stream uses what must be unmapped or changes its addresses. */
@@ -113,11 +88,11 @@ static int may_double(bins_self *bins, uint64_t bytes)
 {
     const bins_granules *g = &bins->granules;
 
-    if ((bins->granule_count == UINT64_MAX) && are_blocks_small(bins, bytes)) {
+    if ((bins->granule_count == UINT64_MAX) && would_be_idle(bins, bytes)) {
         return 0;
     }
-    for (bins_slab *slab = next_range(bins, NULL); slab != NULL; slab = next_range(bins, slab)) {
-        if (!may_double_range(bins, slab)) {
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        if (!may_double_range(bins, s)) {
             return 0;
         }
     }
@@ -130,9 +105,9 @@ static int may_double(bins_self *bins, uint64_t bytes)
 static size_t next_half(const bins_slab *slab, size_t from)
 {
     for (size_t i = from / 2 * 2; i < slab->places; i += 2) {
-        int low = is_home(&slab->place[i]);
+        int low = bins_is_home(&slab->place[i]);
 
-        if (low != is_home(&slab->place[i + 1])) {
+        if (low != bins_is_home(&slab->place[i + 1])) {
             return i + (size_t)low;
         }
     }
@@ -143,8 +118,8 @@ static size_t count_halves(bins_self *bins)
 {
     size_t count = 0;
 
-    for (bins_slab *slab = next_range(bins, NULL); slab != NULL; slab = next_range(bins, slab)) {
-        for (size_t at = 0; (at = next_half(slab, at)) != SIZE_MAX; at = at / 2 * 2 + 2) {
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        for (size_t at = 0; (at = next_half(s, at)) != SIZE_MAX; at = at / 2 * 2 + 2) {
             count++;
         }
     }
@@ -197,12 +172,12 @@ static int pair_places(bins_self *bins)
 {
     int paired = 1;
 
-    for (bins_slab *slab = next_range(bins, NULL); slab != NULL; slab = next_range(bins, slab)) {
-        paired = paired && drop_elsewhere(bins, slab);
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        paired = paired && drop_elsewhere(bins, s);
     }
-    for (bins_slab *slab = next_range(bins, NULL); slab != NULL; slab = next_range(bins, slab)) {
-        for (size_t at = 0; paired && ((at = next_half(slab, at)) != SIZE_MAX);) {
-            paired = fill_half(bins, slab, at);
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        for (size_t at = 0; paired && ((at = next_half(s, at)) != SIZE_MAX);) {
+            paired = fill_half(bins, s, at);
         }
     }
     return paired;
@@ -259,8 +234,8 @@ static void join_all(bins_self *bins)
 {
     bins_granules *g = &bins->granules;
 
-    for (bins_slab *slab = next_range(bins, NULL); slab != NULL; slab = next_range(bins, slab)) {
-        join_places(slab);
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        join_places(s);
     }
     join_spares(g);
     for (bins_granule **at = &g->all; *at != NULL;) {

@@ -326,10 +326,8 @@ static void begin_again(bins_self *bins)
 {
     bins_granules *g = &bins->granules;
 
-    for (unsigned i = 0; i < BINS_HEAPS; i++) {
-        for (bins_slab *slab = bins->heap[i].slabs; slab != NULL; slab = slab->next) {
-            slab->places = 0;
-        }
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        s->places = 0;
     }
     g->bytes = g->least;
     g->next = bins_next_double(bins);

@@ -174,7 +174,7 @@ static void look_for_best(bins_self *bins, bins_block *block, void *user)
 }
 
 /* Pieces that are not whole can hardly be used afterwards: as few bytes of them as can be. */
-static void reclaim_all(bins_self *bins, size_t spares, const shpool_timeline *timeline,
+void bins_range_reclaim(bins_self *bins, size_t spares, const shpool_timeline *timeline,
                         const bins_site *s)
 {
     reclaim r = { .timeline = timeline, .site = s };
@@ -192,11 +192,6 @@ static void reclaim_all(bins_self *bins, size_t spares, const shpool_timeline *t
             found += bins->granules.spares - before;
         }
     } while (bins->granules.spares > before);
-}
-
-void bins_range_reclaim(bins_self *bins, size_t spares)
-{
-    reclaim_all(bins, spares, NULL, NULL);
 }
 
 /* 1: bins_price() counted it. */
@@ -228,10 +223,10 @@ void bins_gather(bins_self *bins, bins_lane *lane, const bins_site *s, size_t sp
     const shpool_timeline *timeline = &lane->timeline;
 
     bins_visit_idle(bins, reclaim_wanted, (void *)(uintptr_t)s);
-    reclaim_all(bins, spares, timeline, s);
+    bins_range_reclaim(bins, spares, timeline, s);
     if (bins_spares_usable(bins, timeline) < spares) {
         bins_poll(bins, lane);
-        reclaim_all(bins, spares, timeline, s);
+        bins_range_reclaim(bins, spares, timeline, s);
     }
 }
 
@@ -247,7 +242,7 @@ static void look_whether_busy(bins_self *bins, bins_block *block, void *user)
 /* 1: a place of a spare granule is in use. */
 static int is_range_busy(bins_slab *slab)
 {
-    for (size_t i = 0; (slab->place != NULL) && (i < slab->places); i++) {
+    for (size_t i = 0; i < slab->places; i++) {
         bins_place *p = &slab->place[i];
 
         if ((p->granule != NULL) && (p->granule->home == NULL) && !bins_place_is_done(p)) {
@@ -262,10 +257,8 @@ int bins_range_is_busy(bins_self *bins)
     int busy = 0;
 
     bins_visit_idle(bins, look_whether_busy, &busy);
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {
-        for (bins_slab *slab = bins->heap[i].slabs; !busy && (slab != NULL); slab = slab->next) {
-            busy = is_range_busy(slab);
-        }
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        busy |= is_range_busy(s);
     }
     return busy;
 }

@@ -34,19 +34,17 @@ static cu_result open_shared(const bins_self *bins, const bins_slab *slab)
                                                   g->accesses);
 }
 
-static cu_result open_all(const bins_self *bins)
+static cu_result open_all(bins_self *bins)
 {
     const shpool_device *device = bins->lanes.device;
     int left;
     cu_result result = shpool_device_enter_result(device, &left);
 
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {
-        for (const bins_slab *slab = bins->heap[i].slabs;
-             (slab != NULL) && (result == CU_SUCCESS); slab = slab->next) {
-            result = (slab->place != NULL) ? open_range(bins, slab)
-                     : slab->mapped          ? open_shared(bins, slab)
-                                             : CU_SUCCESS;
-        }
+    for (const bins_slab *slab = bins_next_slab(bins, NULL);
+         (slab != NULL) && (result == CU_SUCCESS); slab = bins_next_slab(bins, slab)) {
+        result = (slab->place != NULL) ? open_range(bins, slab)
+                 : slab->mapped          ? open_shared(bins, slab)
+                                         : CU_SUCCESS;
     }
     shpool_device_leave(device, left);
     return result;

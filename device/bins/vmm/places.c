@@ -38,11 +38,6 @@ static void leave(bins_self *bins, bins_slab *slab, const bins_place *place)
     slab->driver_bytes -= bins->granules.bytes;
 }
 
-static int is_home(const bins_place *place)
-{
-    return (place->granule != NULL) && (place->granule->home == place);
-}
-
 void bins_places_leave(bins_self *bins, bins_slab *slab, size_t first, size_t count,
                        shpool_timeline *last, uint64_t seq)
 {
@@ -83,7 +78,7 @@ static cu_result unmap(bins_self *bins, bins_slab *slab, size_t first, size_t co
     for (size_t i = first; (i < first + count) && (result == CU_SUCCESS); i++) {
         bins_place *p = &slab->place[i];
 
-        if (is_home(p)) {
+        if (bins_is_home(p)) {
             leave(bins, slab, p);
             p->granule->last = NULL;
         }
@@ -212,7 +207,7 @@ static cu_result fill_rest(bins_self *bins, bins_slab *slab, size_t first, size_
     cu_result result = shpool_device_enter_result(device, &left);
 
     for (size_t i = first; (i < first + count) && (result == CU_SUCCESS); i++) {
-        if (!is_home(&slab->place[i])) {
+        if (!bins_is_home(&slab->place[i])) {
             result = map_spare(bins, slab, i, timeline);
         }
     }
@@ -245,7 +240,7 @@ cu_result bins_places_fill(bins_self *bins, bins_slab *slab, size_t first, size_
         if (result == CU_SUCCESS) {
             *busy_p |= (p->granule->last != NULL);
             p->granule->last = NULL;
-        } else if (is_home(p)) {
+        } else if (bins_is_home(p)) {
             leave(bins, slab, p);
         }
     }
@@ -298,19 +293,11 @@ static void unmap_leaving(bins_self *bins, bins_slab *slab)
 
 void bins_places_unmap_leaving(bins_self *bins)
 {
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {
-        for (bins_slab *slab = bins->heap[i].slabs; slab != NULL; slab = slab->next) {
-            if (slab->place != NULL) {
-                keep_busy(slab);
-            }
-        }
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        keep_busy(s);
     }
-    for (unsigned i = 0; i < SHPOOL_ARRAY_COUNT(bins->heap); i++) {
-        for (bins_slab *slab = bins->heap[i].slabs; slab != NULL; slab = slab->next) {
-            if (slab->place != NULL) {
-                unmap_leaving(bins, slab);
-            }
-        }
+    for (bins_slab *s = bins_next_slab(bins, NULL); s != NULL; s = bins_next_slab(bins, s)) {
+        unmap_leaving(bins, s);
     }
 }
 

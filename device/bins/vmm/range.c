@@ -37,8 +37,6 @@ static shpool_status add(bins_self *bins, bins_heap *heap, size_t bytes)
 
     if (status == SHPOOL_OK) {
         slab->bytes = bytes;
-        slab->places = 0;
-        slab->maps = 0;
         slab->place = calloc(bytes / bins->granules.least, sizeof(*slab->place));
         status = (slab->place != NULL)
                      ? SHPOOL_OK

@@ -131,9 +131,6 @@ void bins_put(bins_self *bins, bins_block *block);
 /* 1: granules are idle that a stream may be using. */
 int bins_range_is_busy(bins_self *bins);
 
-/* Make spare granules of idle ones that no stream uses, until there are `spares` such ones. */
-void bins_range_reclaim(bins_self *bins, size_t spares);
-
 /* Wait for the device, unmap everything and give the addresses back; the driver's refusal.  At the
  * end of the allocator only. */
 cu_result bins_range_free(bins_self *bins, bins_slab *slab);
@@ -167,6 +164,11 @@ typedef struct bins_search {
 static inline size_t bins_offset_of(const bins_block *block)
 {
     return (size_t)((uintptr_t)block->address - block->slab->base);
+}
+
+static inline int bins_is_home(const bins_place *place)
+{
+    return (place->granule != NULL) && (place->granule->home == place);
 }
 
 static inline int bins_is_hole(const bins_block *block)
@@ -214,9 +216,12 @@ int bins_is_movable(bins_block *block, const shpool_timeline *timeline);
 /* How many whole granules a block has, and the place of the first. */
 size_t bins_whole_granules(const bins_self *bins, const bins_block *block, size_t *first_p);
 
-/* Idle granules become spare, until a number of spare ones may be used by the lane's stream, if
- * there are enough: at first those that bins_price() counted for the site, then in the order
- * above.  Not those at the site. */
+/* Idle granules become spare, until a number of spare ones may be used by the timeline's stream
+ * (NULL: by any), if there are enough; not those at a site (NULL: none). */
+void bins_range_reclaim(bins_self *bins, size_t spares, const shpool_timeline *timeline,
+                        const bins_site *s);
+
+/* The same for the lane's stream, at first those that bins_price() counted for the site. */
 void bins_gather(bins_self *bins, bins_lane *lane, const bins_site *s, size_t spares);
 
 /* ---- sites (site.c) ---- */

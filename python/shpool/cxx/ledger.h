@@ -23,8 +23,7 @@ using caching::RecordContext;
 using caching::SegmentInfo;
 using caching::TraceEntry;
 using Context = std::shared_ptr<c10::GatheredContext>;
-using StatArray = decltype(DeviceStats::allocation);
-using Stat = StatArray::value_type;
+using Stat = decltype(DeviceStats::allocation)::value_type;
 
 enum { all_sizes, small_sizes, large_sizes };
 constexpr size_t small_bytes = 1 << 20; /* PyTorch's own limit between its two pools */
@@ -36,6 +35,16 @@ struct Allocation {
     Context      context; /* of the malloc, while history is recorded */
 
     size_t rounded() const { return std::max<size_t>((bytes + 511) / 512 * 512, 512); }
+};
+
+/* What changes with each malloc and free of a device: sizes apart, which is few cache lines. */
+struct Sums {
+    struct Size {
+        Stat allocations, allocated, requested;
+    };
+
+    Size    size[3]; /* all_sizes, ... */
+    int64_t ooms = 0;
 };
 
 class Ledger {
@@ -99,8 +108,8 @@ public:
         note(TraceEntry::OOM, reinterpret_cast<void *>(free_bytes), one, one.context,
              RecordContext::STATE);
         Lock lock(lock_);
-        stats_[one.device].num_ooms++;
-        return size_t(stats_[one.device].allocated_bytes[all_sizes].current);
+        sums_[one.device].ooms++;
+        return size_t(sums_[one.device].size[all_sizes].allocated.current);
     }
 
     /* ---- statistics ---- */
@@ -111,21 +120,22 @@ public:
         const uint64_t segments = now.driver_mallocs - now.driver_frees;
         Lock           lock(lock_);
         const auto    &base = base_[device];
+        const Sums    &own = sums_[device];
 
         for (size_t kind : {all_sizes, small_sizes, large_sizes}) {
-            for (auto array : arrays_) {
-                add((sum.*array)[kind], (stats_[device].*array)[kind]);
-            }
+            add(sum.allocation[kind], own.size[kind].allocations);
+            add(sum.allocated_bytes[kind], own.size[kind].allocated);
+            add(sum.requested_bytes[kind], own.size[kind].requested);
             /* memory is active as long as it is allocated */
-            add(sum.active[kind], stats_[device].allocation[kind]);
-            add(sum.active_bytes[kind], stats_[device].allocated_bytes[kind]);
+            add(sum.active[kind], own.size[kind].allocations);
+            add(sum.active_bytes[kind], own.size[kind].allocated);
         }
         for (size_t kind : {all_sizes, large_sizes}) {
             add(sum.reserved_bytes[kind], state(now.driver_bytes, now.driver_bytes_peak));
             add(sum.segment[kind], state(segments, segments));
             add(sum.inactive_split_bytes[kind], state(now.idle_bytes, now.idle_bytes));
         }
-        sum.num_ooms += stats_[device].num_ooms;
+        sum.num_ooms += own.ooms;
         sum.num_alloc_retries += int64_t(now.retries - base.retries);
         sum.num_device_alloc += int64_t(now.driver_mallocs - base.driver_mallocs);
         sum.num_device_free += int64_t(now.driver_frees - base.driver_frees);
@@ -136,7 +146,7 @@ public:
         Lock lock(lock_);
 
         base_[device] = now;
-        stats_[device].num_ooms = 0;
+        sums_[device].ooms = 0;
         for_each(device, [](Stat &stat) { stat.reset_accumulated(); });
     }
 
@@ -209,16 +219,16 @@ private:
     void count(const Allocation &one, bool more)
     {
         const auto own = (one.bytes <= small_bytes) ? small_sizes : large_sizes;
+        auto       change = [&](Stat &stat, size_t by) {
+            more ? stat.increase(by) : stat.decrease(by);
+        };
 
         for (size_t kind : {all_sizes, own}) {
-            auto change = [&](StatArray &array, size_t by) {
-                more ? array[kind].increase(by) : array[kind].decrease(by);
-            };
-            DeviceStats &stats = stats_[one.device];
+            auto &[allocations, allocated, requested] = sums_[one.device].size[kind];
 
-            change(stats.allocation, 1);
-            change(stats.allocated_bytes, one.rounded());
-            change(stats.requested_bytes, one.bytes);
+            change(allocations, 1);
+            change(allocated, one.rounded());
+            change(requested, one.bytes);
         }
     }
 
@@ -241,10 +251,10 @@ private:
 
     template <typename Function> void for_each(DeviceIndex device, Function function)
     {
-        for (auto array : arrays_) {
-            for (Stat &stat : stats_[device].*array) {
-                function(stat);
-            }
+        for (auto &[allocations, allocated, requested] : sums_[device].size) {
+            function(allocations);
+            function(allocated);
+            function(requested);
         }
     }
 
@@ -304,12 +314,9 @@ private:
         segment.blocks.push_back(std::move(info));
     }
 
-    static constexpr StatArray DeviceStats::*arrays_[] = {
-        &DeviceStats::allocation, &DeviceStats::allocated_bytes, &DeviceStats::requested_bytes};
-
     std::mutex                             lock_; /* of all below */
     ska::flat_hash_map<void *, Allocation> live_;
-    PerDevice<DeviceStats>                 stats_;
+    PerDevice<Sums>                        sums_;
     PerDevice<shpool_device_stats>         base_; /* at reset_accumulated() */
     PerDevice<std::deque<TraceEntry>>      trace_;
     std::shared_ptr<const History>         history_ = std::make_shared<const History>();
