@@ -8,9 +8,6 @@
 
 #define RECORDS_BYTES 65536u
 
-/* Frees after which a lane that is steady prefers blocks of the very size to the lowest ones. */
-#define EXACT_FREES 32768u
-
 /* ---- records ---- */
 
 /* Never freed before the allocator is: a stray pointer finds an old record, not foreign memory. */
@@ -316,27 +313,13 @@ static int is_first_fit(const bins_heap *heap)
     return heap->large && (heap->slabs != NULL) && (heap->slabs->place != NULL);
 }
 
-/* 1: the block is of the very size, and was freed long after its lane last needed memory: a program
- * that never repeats its requests is served sooner by the lowest such block than by the lowest of
- * all.  One that repeats them may have to move memory once more after this. */
-static int is_just_right(const bins_heap *heap, const bins_block *block, size_t need,
-                         const shpool_timeline *timeline)
-{
-    return is_first_fit(heap) && (block->bytes == need) && (block->last == timeline) &&
-           (block->seq >= ((const bins_lane *)timeline)->steady + EXACT_FREES);
-}
-
 /* 1: a serves a request, and not b.  Large ones of one size by address, so that the blocks that are
  * free decide, and not their history: a program that repeats its requests soon has them served
  * alike. */
-static int is_better(const bins_heap *heap, const bins_block *a, const bins_block *b, size_t need,
-                     const shpool_timeline *timeline)
+static int is_better(const bins_heap *heap, const bins_block *a, const bins_block *b)
 {
     if (is_first_fit(heap)) {
-        int right = is_just_right(heap, a, need, timeline);
-
-        return (right == is_just_right(heap, b, need, timeline)) ? (a->address < b->address)
-                                                                 : right;
+        return a->address < b->address;
     }
     return (a->bytes < b->bytes) ||
            ((a->bytes == b->bytes) && heap->large && (a->address < b->address));
@@ -350,8 +333,7 @@ static bins_block *best_of(const bins_heap *heap, const bins_list *list, size_t 
 {
     for (bins_block *block = list->head; (block != NULL) && (depth > 0); block = block->next) {
         depth--;
-        if ((block->bytes < need) ||
-            ((best != NULL) && !is_better(heap, block, best, need, timeline))) {
+        if ((block->bytes < need) || ((best != NULL) && !is_better(heap, block, best))) {
             continue;
         }
         if (serves(block, timeline, which)) {
@@ -372,8 +354,7 @@ bins_block *bins_heap_take(bins_self *bins, bins_heap *heap, size_t need,
     unsigned end = bins_is_shared(bins, heap) ? class + 1 : BINS_CLASSES;
     bins_block *found = NULL;
 
-    while (((found == NULL) ||
-            (is_first_fit(heap) && !is_just_right(heap, found, need, timeline))) &&
+    while (((found == NULL) || is_first_fit(heap)) &&
            ((class = bins_next_class(&heap->bins, class)) < end)) {
         found = best_of(heap, &heap->bins.list[class++], need, timeline, which, depth, found);
     }

@@ -61,16 +61,6 @@ static const scene granules_have_the_requested_size[] = {
 };
 SCENES(granules_have_the_requested_size)
 
-/* The lowest free block serves a large request, or one of the very size if the program has not
- * needed memory for 36,864 frees. */
-#define FREE_BLOCKS(_pairs) "a=20M@1 b=2M@1 c=10M@1 d=2M@1 " _pairs "*{ pair:4K@1 } free:a@1 " \
-                            "free:c@1 e=4M@1 f=10M@1 check "
-static const scene large_blocks[] = {
-    { "the lowest", "bins", FREE_BLOCKS("36000") "f!=c" },
-    { "the very size", "bins", FREE_BLOCKS("37000") "f==c" },
-};
-SCENES(large_blocks)
-
 /* Ten blocks of 20 MiB, of which every second is freed, and what frees the others. */
 #define HOLES "a0-9=20M@1 use:a0-9@1 free:a0-8/2@1 "
 #define REST  "free:a1-9/2@1 "

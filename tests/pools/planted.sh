@@ -297,9 +297,7 @@ device_pages_double_above_pieces|device/test_ranges|plain|not for more*|driver_b
 device_pages_double_for_the_small_heap|device/test_ranges|plain|once where most*|granule_create>=|device/bins/vmm/double.c|s/(g->bytes > 2 . g->least)/(0)/
 device_pages_double_for_a_failure|device/test_ranges|plain|not for one*|driver_bytes=|device/bins/vmm/double.c|s/((need + pair - 1) . pair <= (limit - held) . pair)/1/
 device_pages_double_alone|device/test_ranges|plain|with several ranges*|granule_create<=|device/bins/vmm/range.c|s/few = whole(bins, bins_round_up(bins, need));/few = bins_round_up(bins, need) + bins->granules.bytes;/
-device_large_blocks_fit_best|device/test_train|plain|test_virtual*|reserved bytes|device/bins/block.c|s/(a->address < b->address)$/(a->bytes < b->bytes)/
-device_steady_blocks_fit_first|device/test_ranges|plain|the very size|f==c|device/bins/block.c|s/(block->last == timeline) \&\&/(block->last == NULL) \&\&/
-device_growing_blocks_fit_exactly|device/test_ranges|plain|the lowest|f!=c|device/bins/block.c|s/(block->seq >= ((const bins_lane .)timeline)->steady + EXACT_FREES)/(block->seq > 0)/
+device_large_blocks_fit_best|device/test_train|plain|test_virtual*|reserved bytes|device/bins/block.c|s/return a->address < b->address;/return a->bytes < b->bytes;/
 device_lanes_keep_large_blocks|device/test_train|plain|test_virtual*|reserved bytes|device/bins/bins.c|s/(block->seq >= lane->steady)/1/
 device_pages_double_above_the_peak|device/test_train|plain|test_virtual*|reserved bytes|device/bins/vmm/double.c|s/(more > g->count . FEW_HALVES) .. (held > bins_most(bins))/0/
 device_moves_into_holes|device/test_train|plain|test_virtual*|caches that grow|device/bins/vmm/site.c|s/s->top = bins_is_hole(highest) .. (above == NULL);/s->top = 0;/
