@@ -6,11 +6,12 @@
 with PyTorch's own allocator; with libshpool; and with libshpool and
 TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK=1, which enable() removes from the environment.  All
 three run at once.  Prints the last losses and the most reserved bytes.  Exit: 0; 1: a wrong result,
-a collective that does not end, or losses that do not agree to five digits; 77: no PyTorch, or fewer
+a process that does not end, or losses that do not agree to five digits; 77: no PyTorch, or fewer
 than two GPUs.
 """
 import concurrent.futures
 import datetime
+import faulthandler
 import json
 import math
 import os
@@ -23,7 +24,8 @@ import pytorch_programs
 HOOK = "TORCH_NCCL_USE_TENSOR_REGISTER_ALLOCATOR_HOOK"
 CASES = {"native": {}, "libshpool": {}, HOOK: {HOOK: "1"}}
 STEPS = 20
-WAIT = datetime.timedelta(seconds=60)  # for a collective; pytorch.py waits for twice as long
+WAIT = datetime.timedelta(seconds=50)  # for a collective
+SECONDS = 80  # of a rank, which then says where it is and ends, also in NCCL or the driver
 
 
 def enable(case):
@@ -109,6 +111,7 @@ def train(torch, distributed, kind, rank):
 
 
 def work(rank, case, store):
+    faulthandler.dump_traceback_later(SECONDS, exit=True)
     import torch
     from torch import distributed
 
@@ -133,6 +136,7 @@ def work(rank, case, store):
 
 
 def run_one(case):
+    faulthandler.dump_traceback_later(SECONDS + 20, exit=True)  # pytorch.py waits for 120 s
     import torch
     from torch import multiprocessing
 
@@ -167,7 +171,7 @@ def report(results):
                 math.isclose(one, other, rel_tol=1e-5)
                 for one, other in zip(losses, expected[kind][0])))
         if not good:
-            print(f"FAIL {case}", *text.splitlines()[-30:], sep="\n")
+            print(f"FAIL {case}", *text.splitlines()[-60:], sep="\n")
         wrong += not good
     return wrong
 
