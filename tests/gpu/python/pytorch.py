@@ -160,7 +160,7 @@ def check_distributed():
     distributed.destroy_process_group()
 
 
-def check_two_gpus():
+def check_two_processes():
     run_program(os.path.join(HERE, "pytorch_two.py"))
 
 
