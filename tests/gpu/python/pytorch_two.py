@@ -184,9 +184,11 @@ def report(results):
 
 
 def main():
-    if len(sys.argv) == 2:
+    if len(sys.argv) == 2 and sys.argv[1] in CASES:
         run_one(sys.argv[1])
         return
+    if len(sys.argv) > 1:
+        sys.exit(__doc__)
     pytorch_programs.need_gpu()
     import torch
 
