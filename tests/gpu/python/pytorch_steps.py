@@ -10,8 +10,8 @@ each allocator has a process for all of the time, and the processes take turns o
 one works, the others sleep, so that all meet the same fast and slow times, and the same core.
 Prints for each program and allocator
   held, allocated   the most bytes held from the driver, and the most allocated from them
-  step              the median of the second half of the run, and the times below and above which
-                    a tenth of its steps are
+  step              the median of the second half of the run; p10 and p90: the times below and
+                    above which a tenth of its steps are
   first             the first hundred steps together
   GPU               all of a step's kernels and copies together, by PyTorch's profiler
   new               requests of a step in the second half that no free block served, and the latest
@@ -192,8 +192,8 @@ class Report:
 
     def text(self):
         late = self.clock[self.half:]
-        text = ("held %.1f MiB, allocated %.1f MiB, held/allocated %.3f, step %.2f ms, tenths "
-                "%.2f and %.2f, first %.0f ms, GPU %.2f ms" % (
+        text = ("held %.1f MiB, allocated %.1f MiB, held/allocated %.3f, step %.2f ms, "
+                "p10 %.2f ms, p90 %.2f ms, first %.0f ms, GPU %.2f ms" % (
                     self.held / 2**20, self.live / 2**20, self.held / max(self.live, 1),
                     statistics.median(late), quantile(late, 0.1), quantile(late, 0.9),
                     self.first(), self.gpu))
@@ -207,7 +207,7 @@ class Report:
     def compared(self, other):
         ratios = sorted(a / b for a, b in zip(self.clock[self.half:], other.clock[self.half:]))
         middle, width = len(ratios) / 2, len(ratios) ** 0.5
-        text = "step %.3f (%.3f to %.3f), tenths %.3f and %.3f, first %.3f, GPU %.3f" % (
+        text = "step %.3f (%.3f to %.3f), p10 %.3f, p90 %.3f, first %.3f, GPU %.3f" % (
             statistics.median(ratios), ratios[max(0, int(middle - width))],
             ratios[min(len(ratios) - 1, int(middle + width))],
             *(quantile(self.clock[self.half:], part) / quantile(other.clock[self.half:], part)
