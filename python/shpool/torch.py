@@ -123,13 +123,13 @@ def _forget_registration():
                       RuntimeWarning, stacklevel=3)
 
 
-def _name_settings(those):
+def _name_settings(those, heeded=()):
     """Settings of PyTorch's own allocator that the user gave, and `those` that they are for."""
     if os.environ.get("PYTORCH_NO_CUDA_MEMORY_CACHING"):
         warnings.warn("PYTORCH_NO_CUDA_MEMORY_CACHING has no effect on libshpool, which caches",
                       RuntimeWarning, stacklevel=3)
     for name in SETTINGS:
-        given = [part for part in _parts(name) if not part.startswith("pinned_")]
+        given = [part for part in _parts(name) if not part.startswith(("pinned_", *heeded))]
         if given:
             warnings.warn(f"{name}={','.join(given)} has {those}: libshpool divides PyTorch's "
                           "memory; SHPOOL_DEVICE_ALLOCATOR has its options", RuntimeWarning,
@@ -173,7 +173,8 @@ def enable():
     reason = part.shpool_torch_install()
     if reason is not None:
         raise _c.Error(reason.decode(), -9)
-    _name_settings("an effect on CUDA graphs and torch.cuda.MemPool only")
+    _name_settings("an effect on CUDA graphs and torch.cuda.MemPool only",
+                   ("per_process_memory_fraction",))
 
 
 def mem_pool():

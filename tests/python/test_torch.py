@@ -101,6 +101,7 @@ class Enable(unittest.TestCase):
         self.assertEqual(
             enabled(SHPOOL_CACHE_DIR=self.folder,
                     PYTORCH_CUDA_ALLOC_CONF="expandable_segments:True,"
+                                            "per_process_memory_fraction:0.5,"
                                             "pinned_use_background_threads:True")[1],
             "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True has an effect on CUDA graphs and "
             "torch.cuda.MemPool only: libshpool divides PyTorch's memory; SHPOOL_DEVICE_ALLOCATOR "

@@ -65,10 +65,7 @@ shpool_status request(shpool_device_allocator *allocator, const Allocation &one,
 
 class Allocator final : public Native {
 public:
-    explicit Allocator(caching::CUDAAllocator *native) : Native(native)
-    {
-        std::fill(std::begin(fractions_), std::end(fractions_), 1.0);
-    }
+    using Native::Native;
 
     std::string name() override { return "shpool"; }
 
@@ -140,13 +137,17 @@ public:
 
     /* ---- control ---- */
 
-    double getMemoryFraction(DeviceIndex device) override { return fractions_[device]; }
+    double getMemoryFraction(DeviceIndex device) override
+    {
+        return native_->getMemoryFraction(device);
+    }
 
     void setMemoryFraction(double fraction, DeviceIndex device) override
     {
-        fractions_[device] = fraction;
         native_->setMemoryFraction(fraction, device);
-        shpool_torch_memory_fraction(fraction, device);
+        if (allocators_[device] != nullptr) {
+            shpool_torch_memory_fraction(fraction, device);
+        }
     }
 
     /* cuDNN's benchmark tries algorithms whose workspace fits. */
@@ -273,6 +274,10 @@ private:
         if (C10_UNLIKELY(allocator == nullptr)) {
             check(shpool_device_allocator_default(device, &allocator));
             allocators_[device] = allocator;
+            /* also of PYTORCH_CUDA_ALLOC_CONF, and from before enable() */
+            if (const double fraction = getMemoryFraction(device); fraction < 1) {
+                shpool_torch_memory_fraction(fraction, device);
+            }
         }
         return allocator;
     }
@@ -396,7 +401,7 @@ private:
     {
         const std::string         detail = shpool_last_error();
         const shpool_device_stats now = stats_of(one.device);
-        const double              fraction = fractions_[one.device];
+        const double              fraction = getMemoryFraction(one.device);
         const DeviceStats         native = native_->getDeviceStats(one.device);
         const size_t              pools = size_t(native.reserved_bytes[all_sizes].current);
         uint64_t                  free_bytes = 0;
@@ -434,7 +439,6 @@ private:
 
     Ledger                                    ledger_;
     PerDevice<std::atomic<shpool_device_allocator *>> allocators_;
-    PerDevice<std::atomic<double>>            fractions_;
     std::mutex                                observers_lock_;
     std::vector<caching::OutOfMemoryObserver> observers_;
 };
@@ -466,11 +470,6 @@ extern "C" __attribute__((visibility("default"))) const char *shpool_torch_insta
         native->emptyCache();
         installed = new Allocator(native); /* first: new memory is released through it */
         Native::install(std::shared_ptr<Native>(installed, [](auto *) {}));
-        for (DeviceIndex i = 0; native->initialized() && (i < c10::cuda::device_count()); i++) {
-            if (const double fraction = native->getMemoryFraction(i); fraction < 1) {
-                installed->setMemoryFraction(fraction, i); /* which uses the device */
-            }
-        }
     } catch (const c10::Error &error) {
         reason = error.what_without_backtrace();
         return reason.c_str();

@@ -9,6 +9,7 @@ import concurrent.futures
 import ctypes
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -27,7 +28,7 @@ def require(condition, text):
 
 
 def run_program(path, *options):
-    os.execv(sys.executable, [sys.executable, path, *options])  # so that the time limit ends it
+    os.execv(sys.executable, [sys.executable, path, *options])
 
 
 # ---- checks ----
@@ -159,7 +160,7 @@ def check_distributed():
     distributed.destroy_process_group()
 
 
-def check_two_gpus():
+def check_two_processes():
     run_program(os.path.join(HERE, "pytorch_two.py"))
 
 
@@ -191,12 +192,14 @@ def main():
 
     def run(name):
         begin = time.monotonic()
+        process = subprocess.Popen([sys.executable, __file__, "--check", name],
+                                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                   start_new_session=True)
         try:
-            done = subprocess.run([sys.executable, __file__, "--check", name], timeout=SECONDS,
-                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-            text, code = done.stdout, done.returncode
-        except subprocess.TimeoutExpired as late:
-            text, code = late.stdout or b"", f"no end after {SECONDS} s"
+            text, code = process.communicate(timeout=SECONDS)[0], process.returncode
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)  # with every process that it has started
+            text, code = process.communicate()[0], f"no end after {SECONDS} s"
         return text.decode(errors="replace").rstrip(), code, time.monotonic() - begin
 
     with concurrent.futures.ThreadPoolExecutor(len(CHECKS)) as threads:

@@ -5,15 +5,16 @@
                                      [--only REGEX]
 
 CHECKOUT is a checkout of PyTorch of the installed version, or nearly; PyTorch's wheel does not
-contain the file.  Each allocator has a process, and both run at once, except for tests that use
-most of the device's memory; after a crash the rest goes on in another one.  After three fifths of
---seconds the tests without a result begin, one process after the other.  A test that has run for a
-minute then hangs.  Prints a line for each test that fails or does not end alike with both, the
-sums, and the tests that take longest.  Exit: 0; 1: a test that passes with PyTorch's allocator
-does not with libshpool; 77: no PyTorch or no GPU.
+contain the file.  Each allocator has a process, and both run at once; a test that uses most of the
+device's memory waits until the other process is between two tests, and keeps it there.  A test
+hangs that has run for a minute; after it, or a crash, the rest goes on in another process.  Prints
+a line for each test that fails or does not end alike with both, the sums, and the tests that take
+longest.  Exit: 0; 1: a test that passes with PyTorch's allocator does not with libshpool; 77: no
+PyTorch or no GPU.
 """
 import argparse
 import concurrent.futures
+import fcntl
 import importlib.util
 import json
 import os
@@ -21,6 +22,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
@@ -39,12 +41,17 @@ class Result(unittest.TestResult):
     """A line of standard output for the begin and the end of each test."""
     begun = 0.0
 
+    def __init__(self, turn):
+        super().__init__()
+        self.turn = turn  # a file that both processes lock
+
     def say(self, test, word, reason=""):
         print("@" + json.dumps([test.id().split(".", maxsplit=1)[1], word, reason,
                                 time.monotonic() - self.begun]), flush=True)
 
     def startTest(self, test):
         super().startTest(test)
+        fcntl.flock(self.turn, fcntl.LOCK_EX if re.search(ALONE, test.id()) else fcntl.LOCK_SH)
         self.good = True
         self.begun = time.monotonic()
         self.say(test, "begin")
@@ -52,6 +59,7 @@ class Result(unittest.TestResult):
     def stopTest(self, test):
         if self.good:
             self.say(test, "passed")
+        fcntl.flock(self.turn, fcntl.LOCK_UN)
 
     def bad(self, test, word, reason):
         self.good = False
@@ -70,7 +78,7 @@ class Result(unittest.TestResult):
         self.bad(test, "skipped", "fails as expected")
 
 
-def worker(path, only, skip, without):
+def worker(path, only, without, turn):
     if os.environ.get("SHPOOL_OWN") == "1":
         import shpool.torch
         shpool.torch.enable()
@@ -84,45 +92,54 @@ def worker(path, only, skip, without):
         for test in group:
             kind, name = test.id().split(".")[-2:]
             if (re.fullmatch(CLASSES, kind) and re.search(only, f"{kind}.{name}")
-                    and not re.search(skip, name) and f"{kind}.{name}" not in without):
+                    and f"{kind}.{name}" not in without):
                 suite.addTest(test)
-    suite.run(Result())
+    with open(turn, encoding="utf-8") as file:
+        suite.run(Result(file))
 
 
-def run_rest(args, ours, results, skip, end):
-    """The tests that have no result yet, until that time; returns whether one of them crashed."""
+def run_rest(args, ours, results, end, turn):
+    """The tests that have no result yet, until that time; returns whether one of them ended the
+    process."""
     command = [sys.executable, os.path.abspath(__file__), args.path, "--only", args.only,
-               "--skip", skip, "--without", json.dumps(sorted(results))]
+               "--turn", turn, "--without", json.dumps(sorted(results))]
     process = subprocess.Popen(command, env=dict(os.environ, SHPOOL_OWN=str(int(ours))), text=True,
                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, errors="replace",
                                start_new_session=True)  # with the processes that tests start
-    timer = threading.Timer(end - time.monotonic(), os.killpg, (process.pid, signal.SIGKILL))
+    last, word, said, begun, late = None, "", [], 0.0, False
+
+    def end_late():
+        nonlocal late
+        late = True
+        os.killpg(process.pid, signal.SIGKILL)
+
+    timer = threading.Timer(end - time.monotonic(), end_late)
     timer.start()
-    last, said, begun = None, [], 0.0
     for line in process.stdout:
         said.append(line)
         if line.startswith("@["):
             last, *result = json.loads(line[1:])
-            results[last], begun = result, time.monotonic()
+            results[last], word, begun = result, result[0], time.monotonic()
+            timer.cancel()
+            left = end - begun
+            timer = threading.Timer(min(left, LONG) if word == "begin" else left, end_late)
+            timer.start()
     process.wait()
     timer.cancel()
-    if last is not None and results[last][0] == "begin":
-        ran = time.monotonic() - begun
-        if time.monotonic() < end:
-            results[last] = ["crashed", f"exit {process.returncode}", ran]
-        elif ran > LONG:
-            results[last] = ["hung", "no end", ran]
-        else:
-            del results[last]
-        return time.monotonic() < end
-    if last is None and process.returncode != 0 and time.monotonic() < end:
+    ran = time.monotonic() - begun
+    if word == "begin" and late and ran < LONG:
+        del results[last]
+    elif word == "begin":
+        results[last] = ["hung", "no end", ran] if late else [
+            "crashed", f"exit {process.returncode}", ran]
+    elif last is None and process.returncode != 0 and not late:
         sys.exit(f"exit {process.returncode} before the first test: " + "".join(said[-20:]))
-    return False
+    return word == "begin"
 
 
-def run(args, ours, results, skip, end):
+def run(args, ours, results, end, turn):
     """Adds to {test: [word, reason, seconds]}, until the time is over."""
-    while time.monotonic() < end and run_rest(args, ours, results, skip, end):
+    while time.monotonic() < end and run_rest(args, ours, results, end, turn):
         pass
 
 
@@ -149,19 +166,16 @@ def main():
     parser.add_argument("path")
     parser.add_argument("--seconds", type=float, default=300)
     parser.add_argument("--only", default=NAMES)
-    parser.add_argument("--skip", default="")
     parser.add_argument("--without", default="")
+    parser.add_argument("--turn", default="")
     args = parser.parse_args()
     if args.without:
-        worker(args.path, args.only, args.skip or "^$", json.loads(args.without))
+        worker(args.path, args.only, json.loads(args.without), args.turn)
         return
     pytorch_programs.need_gpu()
-    results, begin = ({}, {}), time.monotonic()
-    with concurrent.futures.ThreadPoolExecutor(2) as threads:
-        list(threads.map(lambda ours: run(args, ours, results[ours], ALONE,
-                                           begin + args.seconds * 0.6), (0, 1)))
-    for ours in (0, 1):
-        run(args, ours, results[ours], "", begin + args.seconds * (0.8 + 0.2 * ours))
+    results, end = ({}, {}), time.monotonic() + args.seconds
+    with tempfile.NamedTemporaryFile() as turn, concurrent.futures.ThreadPoolExecutor(2) as threads:
+        list(threads.map(lambda ours: run(args, ours, results[ours], end, turn.name), (0, 1)))
     if not all(results):
         sys.exit("no test has ended: --seconds is too short, or --only names none")
     sys.exit(1 if report(*results) else 0)

@@ -10,11 +10,10 @@ each allocator has a process for all of the time, and the processes take turns o
 one works, the others sleep, so that all meet the same fast and slow times, and the same core.
 Prints for each program and allocator
   held, allocated   the most bytes held from the driver, and the most allocated from them
-  step              the median of the second half of the run, and the times below and above which
-                    a tenth of its steps are
+  step              the median of the second half of the run; p10 and p90: the times below and
+                    above which a tenth of its steps are
   first             the first hundred steps together
-  GPU               the median of steps that wait until the host has queued them; not of programs
-                    whose host waits for the GPU within a step
+  GPU               all of a step's kernels and copies together, by PyTorch's profiler
   new               requests of a step in the second half that no free block served, and the latest
                     step in which memory came from the driver: of libshpool
 and how they compare with those of the first allocator: the median of the quotients of the same
@@ -41,8 +40,7 @@ import pytorch_programs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-GPU_STEPS = 6
-BUSY_CYCLES = 3_000_000  # for each ms of a step: longer than the host needs for it
+GPU_STEPS = 4
 TURN = 2
 STEPS = {"fixed": 120, "varied": 130, "images": 126, "caches": 300, "experts": 104, "tuning": 58,
          "detection": 40}
@@ -100,24 +98,21 @@ def take_turn(torch, counters, step, first, count):
     return rows
 
 
-def take_gpu_turn(torch, step, last, step_ms):
-    """The GPU's own time of the last steps again, ms: it is busy until the host has queued them."""
-    times = []
-    for i in range(last - GPU_STEPS, last):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+def gpu_ms(torch, step, last):
+    """The GPU's own time of a step, from the last steps again.  No gap between two kernels counts,
+    so that the host's speed has no influence, also where it waits for the GPU within a step."""
+    kinds = [torch.profiler.ProfilerActivity.CUDA]
+    with torch.profiler.profile(activities=kinds) as seen:
+        for i in range(last - GPU_STEPS, last):
+            step(i)
         torch.cuda.synchronize()
-        torch.cuda._sleep(int(BUSY_CYCLES * step_ms))
-        begin.record()
-        step(i)
-        end.record()
-        torch.cuda.synchronize()
-        times.append(begin.elapsed_time(end))
-    return times
+    return sum(event.time_range.elapsed_us() for event in seen.events()
+               if event.device_type == torch.autograd.DeviceType.CUDA) / 1e3 / GPU_STEPS
 
 
 def worker(mode, calls, core):
     """Obeys lines of standard input: a program's name; the first step and the number of them;
-    "half"; "end"; "gpu" with the number of steps and the time of one."""
+    "half"; "end"; "gpu"."""
     import torch
 
     counters = Counters(torch, mode, calls)
@@ -125,15 +120,16 @@ def worker(mode, calls, core):
         os.sched_setaffinity(0, {core})  # of this thread, and of threads that begin later
     torch.set_num_threads(1)
     load_libraries(torch)
-    step = None
+    step, last = None, 0
     print("ready", flush=True)
     for line in sys.stdin:
         words = line.split()
         done = []
         if len(words) == 2:
+            last = sum(map(int, words))
             done = take_turn(torch, counters, step, int(words[0]), int(words[1]))
-        elif len(words) == 3:
-            done = take_gpu_turn(torch, step, int(words[1]), float(words[2]))
+        elif words == ["gpu"]:
+            done = [gpu_ms(torch, step, last)]
         elif words == ["half"]:
             if counters.calls:
                 counters.calls.calls_begin()
@@ -196,11 +192,11 @@ class Report:
 
     def text(self):
         late = self.clock[self.half:]
-        text = ("held %.1f MiB, allocated %.1f MiB, held/allocated %.3f, step %.2f ms, tenths "
-                "%.2f and %.2f, first %.0f ms, GPU %.2f ms" % (
+        text = ("held %.1f MiB, allocated %.1f MiB, held/allocated %.3f, step %.2f ms, "
+                "p10 %.2f ms, p90 %.2f ms, first %.0f ms, GPU %.2f ms" % (
                     self.held / 2**20, self.live / 2**20, self.held / max(self.live, 1),
                     statistics.median(late), quantile(late, 0.1), quantile(late, 0.9),
-                    self.first(), statistics.median(self.gpu)))
+                    self.first(), self.gpu))
         if self.latest:
             text += ", new %.1f, latest %d" % (self.missed, self.latest)
         if self.calls:
@@ -211,12 +207,12 @@ class Report:
     def compared(self, other):
         ratios = sorted(a / b for a, b in zip(self.clock[self.half:], other.clock[self.half:]))
         middle, width = len(ratios) / 2, len(ratios) ** 0.5
-        text = "step %.3f (%.3f to %.3f), tenths %.3f and %.3f, first %.3f, GPU %.3f" % (
+        text = "step %.3f (%.3f to %.3f), p10 %.3f, p90 %.3f, first %.3f, GPU %.3f" % (
             statistics.median(ratios), ratios[max(0, int(middle - width))],
             ratios[min(len(ratios) - 1, int(middle + width))],
             *(quantile(self.clock[self.half:], part) / quantile(other.clock[self.half:], part)
               for part in (0.1, 0.9)), self.first() / other.first(),
-            statistics.median(self.gpu) / statistics.median(other.gpu))
+            self.gpu / max(other.gpu, 1e-9))
         if self.calls:
             text += ", calls %+.2f %% of the first, %+.2f %% of a step" % (
                 100 * (self.spent - other.spent) / other.first(),
@@ -240,8 +236,7 @@ def run(workers, program, part):
         modes = modes[1:] + modes[:1]
     first = next(iter(workers))
     ends = {mode: ask(process, "end") for mode, process in workers.items()}
-    step_ms = statistics.median(row[0] for row in rows[first][steps // 2:])
-    reports = {mode: Report(rows[mode], ask(process, "gpu %d %f" % (steps, step_ms)), ends[mode])
+    reports = {mode: Report(rows[mode], ask(process, "gpu")[0], ends[mode])
                for mode, process in workers.items()}
     for mode, report in reports.items():
         print("%-11s %-9s %s" % (mode, program, report.text()), flush=True)

@@ -6,6 +6,7 @@ installed.  Exit: 0; 1: a check failed; 77: no PyTorch, no GPU, or no C++ part.
 """
 import contextlib
 import gc
+import os
 import re
 import subprocess
 import sys
@@ -380,6 +381,13 @@ class Whole(unittest.TestCase):
     def test_enable_after_the_program_has_used_the_gpu(self):
         subprocess.run([sys.executable, "-c", LATE], check=True, timeout=60)
 
+    def test_a_fraction_in_the_environment_is_a_limit(self):
+        said = subprocess.run([sys.executable, "-c", LIMITED], check=True, timeout=60, text=True,
+                              env=dict(os.environ, PYTORCH_CUDA_ALLOC_CONF="per_process_memory_"
+                                                                           "fraction:0.25"),
+                              stderr=subprocess.PIPE).stderr
+        self.assertNotIn("PYTORCH_CUDA_ALLOC_CONF", said)
+
 
 LATE = """if True:
     import torch
@@ -409,6 +417,20 @@ LATE = """if True:
     assert torch.cuda.memory_allocated() == 0
     torch.cuda.empty_cache()
     assert torch.cuda.memory_reserved() == 0
+"""
+LIMITED = """if True:
+    import torch, shpool.torch
+    shpool.torch.enable()
+    assert abs(torch.cuda.get_per_process_memory_fraction() - 0.25) < 1e-6
+    total = torch.cuda.get_device_properties(0).total_memory
+    half = torch.empty(total // 8, dtype=torch.uint8, device="cuda")
+    try:
+        torch.empty(total // 8 + (64 << 20), dtype=torch.uint8, device="cuda")
+        raise AssertionError("no limit")
+    except torch.OutOfMemoryError as error:
+        assert " allowed; " in str(error), error
+    torch.cuda.set_per_process_memory_fraction(1.0)
+    torch.empty(total // 8 + (64 << 20), dtype=torch.uint8, device="cuda")
 """
 
 if __name__ == "__main__":
