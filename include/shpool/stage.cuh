@@ -259,9 +259,10 @@ SIMT_FN uint32_t shpool_stage_all(uint32_t lanes, uint32_t yes)
 }
 
 /* The usual case: the oldest stage has been released, or will be soon, and its memory becomes that
- * of the slot `next`.  Everything is done while the wait lasts, so that only a branch and the copy
- * follow the release; if the wait is in vain, the slot is written again.  0: another case.
- * *late: it has not been released yet.  The call waits for that if there is no other memory. */
+ * of the slot `next`.  Everything is done before or during the wait, so that only a branch and the
+ * copy follow the release; if the wait is in vain, the slot is written again.  0: another case.
+ * *late: it has not been released yet.  The call waits for that if there is no other memory: a
+ * thread in place of the test, and a warp after it, because its votes take longer than the test. */
 SIMT_FN uint32_t shpool_stage_pass(shpool_producer *p, uint32_t lanes, uint32_t alignment,
                                    uint32_t bytes, simt_addr *data, uint32_t *late)
 {
@@ -276,8 +277,9 @@ SIMT_FN uint32_t shpool_stage_pass(shpool_producer *p, uint32_t lanes, uint32_t 
 
     memory = shpool_stage_memory_at(p->oldest.at);
     fits   = !shpool_stage_is_wanted(p);
-    done   = (uint32_t)(waits ? simt_mbar_wait_briefly(released, p->oldest.parity)
-                              : simt_mbar_test(released, p->oldest.parity));
+    done   = (uint32_t)(((lanes == 0) && waits)
+                            ? simt_mbar_wait_briefly(released, p->oldest.parity)
+                            : simt_mbar_test(released, p->oldest.parity));
     oldest = shpool_stages_after(p->oldest);
     next   = shpool_stages_after(p->next);
     fits &= (p->held != 0) & shpool_stage_fits(memory, alignment, bytes);
@@ -286,7 +288,13 @@ SIMT_FN uint32_t shpool_stage_pass(shpool_producer *p, uint32_t lanes, uint32_t 
     }
     *late = done == 0;
     if (!shpool_stage_all(lanes, done & fits)) {
-        return 0;
+        if ((lanes == 0) || !shpool_stage_all(lanes, fits & waits)) {
+            return 0;
+        }
+        done = (uint32_t)simt_mbar_wait_briefly(released, p->oldest.parity);
+        if (!shpool_stage_all(lanes, done)) {
+            return 0;
+        }
     }
     *data     = memory.data;
     p->oldest = oldest;
