@@ -5,9 +5,10 @@
  *
  *   nvcc -arch=sm_90a -DSHPOOL_INLINE=bitmap stages.cu -o stages \
  *       $(pkg-config --cflags --libs shpool)
- *   ./stages [rows [KiB of the pool [bytes of a page]]]
+ *   ./stages [rows [KiB of the pool [bytes of a page [model]]]]
  *
  * With pages all stages have the same memory, as in a ring by hand, and longer rows are cut.
+ * Rows have 16 bytes to 32 KiB, or with model 1 and 2 those of experts of two widths.
  * doc/PERSISTENT.md explains it.  With -arch=sm_90a the producer gives its registers to the
  * consumers (setmaxnreg); without the letter the program is the same except for that.
  */
@@ -42,25 +43,43 @@ struct rows {
 };
 
 #if SIMT_HAS_BULK
-static __device__ unsigned bytes_of(const rows &r, unsigned row)
+struct place {
+    unsigned begin, bytes;
+};
+
+/* The place of the block's next row.  Each lane loads one of 32 at a time: to load each row's place
+ * when it is needed would take longer than to copy the row. */
+static __device__ place place_of(const rows &r, unsigned row, unsigned turn, place *lanes)
 {
-    return (r.begin[row + 1] - r.begin[row]) * static_cast<unsigned>(sizeof(float));
+    const unsigned lane = turn % 32u;
+
+    if (lane == 0) {
+        const unsigned its = min(row + threadIdx.x % 32u * gridDim.x, r.count - 1u);
+
+        lanes->begin = r.begin[its];
+        lanes->bytes = (r.begin[its + 1u] - lanes->begin) * static_cast<unsigned>(sizeof(float));
+    }
+    return { __shfl_sync(~0u, lanes->begin, lane), __shfl_sync(~0u, lanes->bytes, lane) };
 }
 
 static __device__ void produce(shpool_heap heap, const void *table, const rows &r)
 {
     shpool_producer producer = shpool_producer_init(heap, table, SLOTS, r.room);
+    place           lanes    = {};
+    unsigned        turn     = 0;
 
-    for (unsigned row = blockIdx.x; row < r.count; row += gridDim.x) {
-        for (unsigned at = 0; at < bytes_of(r, row); at += r.most) {
-            const unsigned     bytes = min(bytes_of(r, row) - at, r.most);
+    for (unsigned row = blockIdx.x; row < r.count; row += gridDim.x, turn++) {
+        const place its = place_of(r, row, turn, &lanes);
+
+        for (unsigned at = 0; at < its.bytes; at += r.most) {
+            const unsigned     bytes = min(its.bytes - at, r.most);
             const shpool_stage stage = shpool_stage_malloc_warp(&producer, 128, bytes, PATIENCE);
 
             if (stage.data == 0) {
                 __trap(); /* PATIENCE is over, or the pool cannot hold it */
             }
             if (threadIdx.x % 32 == 0) {
-                shpool_stage_copy(stage, r.data + r.begin[row] + at / sizeof(float), bytes);
+                shpool_stage_copy(stage, r.data + its.begin + at / sizeof(float), bytes);
             }
         }
     }
@@ -82,17 +101,19 @@ static __device__ float sum_of(simt_addr stage, unsigned bytes)
 static __device__ void consume(const void *table, const rows &r, unsigned warp)
 {
     shpool_stages stages = shpool_stages_of(table, SLOTS);
+    place         lanes  = {};
     unsigned      turn   = 0;
 
     for (unsigned row = blockIdx.x; row < r.count; row += gridDim.x, turn++) {
-        const bool mine = turn % CONSUMERS == warp;
-        float      sum  = 0.0f;
+        const place its  = place_of(r, row, turn, &lanes);
+        const bool  mine = turn % CONSUMERS == warp;
+        float       sum  = 0.0f;
 
-        for (unsigned at = 0; at < bytes_of(r, row); at += r.most) {
+        for (unsigned at = 0; at < its.bytes; at += r.most) {
             const shpool_stage stage = shpool_stage_wait(&stages);
 
             if (mine) {
-                sum += sum_of(stage.data, min(bytes_of(r, row) - at, r.most));
+                sum += sum_of(stage.data, min(its.bytes - at, r.most));
             }
             shpool_stage_release_warp(stage);
         }
@@ -131,18 +152,38 @@ static __global__ void __launch_bounds__(THREADS, 1) sum_rows(shpool_pool pool, 
 #endif
 }
 
+/* A row of an expert's third matrix is as long as the expert is wide.  A layer multiplies by the
+ * experts that were chosen for a token, then by the one that all tokens share, in bf16. */
+static const struct {
+    unsigned rows, chosen, width, shared_width;
+} models[] = {
+    { 2048, 4, 1408, 5632 },  /* Qwen1.5-MoE-A2.7B */
+    { 3584, 8, 2560, 20480 }, /* Qwen2-57B-A14B */
+};
+
+static unsigned floats_of(unsigned row, unsigned model)
+{
+    if (model == 0) {
+        return 4u + (row * 2654435761u >> 16) % (MOST / 16u) * 4u; /* 16 bytes to MOST */
+    }
+    const auto &m = models[model - 1u];
+
+    return ((row / m.rows % (m.chosen + 1u) < m.chosen) ? m.width : m.shared_width) / 2u;
+}
+
 int main(int argc, char **argv)
 {
-    unsigned            count = 40000u, kib = 6u * MOST / 1024u, page = 0;
+    unsigned            count = 40000u, kib = 6u * MOST / 1024u, page = 0, model = 0;
     const number_option arguments[] = {
         { "rows", &count, 1, 200000, 1, "" },
         { "KiB of the pool", &kib, 1, 227, 1, "" },
         { "bytes of a page", &page, 0, MOST, 16, "" },
+        { "model", &model, 0, sizeof(models) / sizeof(*models), 1, "" },
     };
     shpool_config       want = {};
     shpool_pool         pool = {};
 
-    for (int i = 1; (i < argc) && (i <= 3); i++) {
+    for (int i = 1; (i < argc) && (i <= 4); i++) {
         arguments[i - 1].read(argv[i]);
     }
     std::vector<unsigned> begin(count + 1, 0);
@@ -154,8 +195,8 @@ int main(int argc, char **argv)
         std::printf("stages: skipped: no CUDA device of sm_90 or newer\n");
         return 77;
     }
-    for (unsigned i = 0; i < count; i++) { /* 16 bytes to MOST */
-        begin[i + 1] = begin[i] + 4u + (i * 2654435761u >> 16) % (MOST / 16u) * 4u;
+    for (unsigned i = 0; i < count; i++) {
+        begin[i + 1] = begin[i] + floats_of(i, model);
     }
     std::vector<float> data(begin[count], 1.0f), right(count);
 

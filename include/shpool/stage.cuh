@@ -216,7 +216,7 @@ SIMT_FN shpool_producer shpool_producer_init(shpool_heap heap, const void *table
     p.held    = 0;
     p.room    = (room != 0) ? room : 1u;
     p.refused = ~0u;
-    p.waiters = (waiters != 0) ? waiters : p.next.begin + SHPOOL_STAGE_OWN;
+    p.waiters = simt_keep((waiters != 0) ? waiters : p.next.begin + SHPOOL_STAGE_OWN);
     return p;
 }
 
@@ -252,15 +252,23 @@ SIMT_FN uint32_t shpool_stage_is_wanted(const shpool_producer *p)
     return counts.x != counts.y;
 }
 
+/* Whether it is true of all lanes. */
+SIMT_FN uint32_t shpool_stage_all(uint32_t lanes, uint32_t yes)
+{
+    return (lanes != 0) ? (uint32_t)simt_all(lanes, yes != 0) : yes;
+}
+
 /* The usual case: the oldest stage has been released, or will be soon, and its memory becomes that
- * of the slot `next`.  Everything is done before the wait, so that only the copy follows the
- * release; if the wait is in vain, the slot is written again.  0: another case.
- * *late: it has not been released yet.  The call waits for that if there is no other memory. */
+ * of the slot `next`.  Everything is done before or during the wait, so that only a branch and the
+ * copy follow the release; if the wait is in vain, the slot is written again.  0: another case.
+ * *late: it has not been released yet.  The call waits for that if there is no other memory: a
+ * thread in place of the test, and a warp after it, because its votes take longer than the test. */
 SIMT_FN uint32_t shpool_stage_pass(shpool_producer *p, uint32_t lanes, uint32_t alignment,
                                    uint32_t bytes, simt_addr *data, uint32_t *late)
 {
     const simt_addr     released = p->oldest.at + SHPOOL_STAGE_RELEASED;
     const uint32_t      full     = p->next.at == p->oldest.at; /* the oldest slot is the next one */
+    const uint32_t      waits    = (p->held != 0) & (full | (bytes >= p->refused));
     shpool_stage_memory memory;
     shpool_stages       oldest;
     shpool_stages       next;
@@ -269,25 +277,29 @@ SIMT_FN uint32_t shpool_stage_pass(shpool_producer *p, uint32_t lanes, uint32_t 
 
     memory = shpool_stage_memory_at(p->oldest.at);
     fits   = !shpool_stage_is_wanted(p);
-    done   = (uint32_t)simt_mbar_test(released, p->oldest.parity);
+    done   = (uint32_t)(((lanes == 0) && waits)
+                            ? simt_mbar_wait_briefly(released, p->oldest.parity)
+                            : simt_mbar_test(released, p->oldest.parity));
     oldest = shpool_stages_after(p->oldest);
     next   = shpool_stages_after(p->next);
     fits &= (p->held != 0) & shpool_stage_fits(memory, alignment, bytes);
     if (fits && !full) {
         shpool_stage_give(p->next.at, memory);
     }
-    if ((done == 0) && fits && (full || (bytes >= p->refused))) { /* no other memory */
-        done = (uint32_t)simt_mbar_wait_briefly(released, p->oldest.parity);
-    }
     *late = done == 0;
-    done  = (done != 0) & (fits != 0);
-    done  = (lanes != 0) ? (uint32_t)simt_all(lanes, done != 0) : done;
-    if (done != 0) {
-        *data     = memory.data;
-        p->oldest = oldest;
-        p->next   = next;
+    if (!shpool_stage_all(lanes, done & fits)) {
+        if ((lanes == 0) || !shpool_stage_all(lanes, fits & waits)) {
+            return 0;
+        }
+        done = (uint32_t)simt_mbar_wait_briefly(released, p->oldest.parity);
+        if (!shpool_stage_all(lanes, done)) {
+            return 0;
+        }
     }
-    return done;
+    *data     = memory.data;
+    p->oldest = oldest;
+    p->next   = next;
+    return 1;
 }
 
 /* Take the memory of the stage in a slot, if it has been released; wait a while if patient.
@@ -424,7 +436,7 @@ SIMT_FN shpool_stage_memory shpool_stage_find(shpool_producer *p, uint32_t lanes
     if (reason >= SHPOOL_REFUSED_GROUP) { /* the lanes disagree, or there is no pool */
         return none;
     }
-    late = (lanes != 0) ? (uint32_t)simt_all(lanes, late != 0) : late;
+    late = shpool_stage_all(lanes, late);
     SIMT_ROLLED
     for (;;) {
         const uint32_t      full   = (p->held != 0) && (p->next.at == p->oldest.at);
@@ -456,8 +468,7 @@ SIMT_FN shpool_stage_memory shpool_stage_find(shpool_producer *p, uint32_t lanes
         }
         if (memory.data != 0) {
             fits = shpool_stage_fits(memory, alignment, bytes) && !shpool_stage_is_wanted(p);
-            fits = (lanes != 0) ? (uint32_t)simt_all(lanes, fits != 0) : fits;
-            if (fits != 0) {
+            if (shpool_stage_all(lanes, fits)) {
                 return memory;
             }
             shpool_stage_free(p, lanes, memory.data);

@@ -7,7 +7,8 @@
  * cycles  One producer feeds consumer warps with tiles of one size: by hand-written code for a ring
  *         of tiles, and by stages with a table of as many slots, in a pool with room for more:
  *         where a thread begins to search there may be a hole.  The producer is a thread or a warp,
- *         one of whose lanes copies.  Printed: cycles a stage.
+ *         one of whose lanes copies.  Printed: cycles a stage, from when the pipeline is full: the
+ *         first stages get their memory from the allocator.
  * bound   A stage that nobody can get is refused after about as many microseconds as attempts.
  *
  *   stage [--limit R]     R: cycles of stages divided by those of the ring that are too many [2]
@@ -122,12 +123,15 @@ template <bool WARP>
 __device__ unsigned ring_produce(unsigned base, unsigned bars, unsigned tiles, unsigned bytes,
                                  const unsigned *source)
 {
-    unsigned       slot   = 0;
-    unsigned       parity = 0;
-    const unsigned begin  = simt_clock();
+    unsigned slot   = 0;
+    unsigned parity = 0;
+    unsigned begin  = 0;
 
     SIMT_ROLLED
     for (unsigned k = 0; k < STAGES; k++) {
+        if (k == tiles) {
+            begin = simt_clock();
+        }
         if (k >= tiles) {
             simt_mbar_wait(bars + 16u * slot + 8u, parity ^ 1u);
         }
@@ -197,14 +201,17 @@ __device__ unsigned stage_produce(shpool_heap heap, const void *table, unsigned 
                                   unsigned bytes, const unsigned *source)
 {
     shpool_producer p     = shpool_producer_init(heap, table, tiles, 0);
-    const unsigned  begin = simt_clock();
+    unsigned        begin = 0;
     unsigned        cycles;
+    shpool_stage    stage;
 
     SIMT_ROLLED
     for (unsigned k = 0; k < STAGES; k++) {
-        const shpool_stage stage = WARP ? shpool_stage_malloc_warp(&p, 128, bytes, LATE)
-                                        : shpool_stage_malloc(&p, 128, bytes, LATE);
-
+        if (k == tiles) {
+            begin = simt_clock();
+        }
+        stage = WARP ? shpool_stage_malloc_warp(&p, 128, bytes, LATE)
+                     : shpool_stage_malloc(&p, 128, bytes, LATE);
         if (stage.data == 0) {
             __trap();
         }
@@ -427,7 +434,7 @@ double run_pipeline(const memory &m, const shpool_pool *pool, const shape &now, 
         gpu_wait("pipeline");
         (void)cudaMemcpy(cycles, m.cycles, now.blocks * sizeof(*cycles), cudaMemcpyDeviceToHost);
         for (unsigned b = 0; b < now.blocks; b++) {
-            sum += static_cast<double>(cycles[b]) / STAGES / now.blocks;
+            sum += static_cast<double>(cycles[b]) / (STAGES - now.tiles) / now.blocks;
         }
         best = (sum < best) ? sum : best;
     }
