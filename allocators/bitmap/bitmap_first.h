@@ -4,7 +4,7 @@
  * them claim by the same code.  bitmap_group.h has what follows where that fails.
  *
  * here      Warps have not met: the first run that reaches into a pair from below, so that little
- *           is left between allocations.
+ *           is left between allocations.  If there is none for a small request, as below.
  * row       Warps have met, and the request has more than PAIR granules: a row of pairs that are
  *           wholly free.  It begins in the first 32 pairs and may end in the next 32.  Three
  *           ballots find it, without a shuffle, and others rarely want granules of its pairs.
@@ -196,13 +196,20 @@ SIMT_FN shpool_bitmap_bid shpool_bitmap_bid_here(shpool_view view, uint32_t p,
 SIMT_FN shpool_bitmap_bid shpool_bitmap_bid_for(shpool_view view, uint32_t p,
                                                 shpool_bitmap_wish wish, uint32_t spread)
 {
+    const uint32_t    is_small = (wish.need <= SHPOOL_BITMAP_PAIR) && (wish.below == 0);
+    shpool_bitmap_bid bid;
+
     if (spread && shpool_bitmap_wants_row(wish)) {
         return shpool_bitmap_bid_row(view, p, wish);
     }
-    if (spread && (wish.need <= SHPOOL_BITMAP_PAIR) && (wish.below == 0)) {
-        return shpool_bitmap_bid_small(view, p, wish.need);
+    bid.any = 0;
+    if (!spread || !is_small) {
+        bid = shpool_bitmap_bid_here(view, p, wish);
     }
-    return shpool_bitmap_bid_here(view, p, wish);
+    if (is_small && !bid.any) {
+        bid = shpool_bitmap_bid_small(view, p, wish.need);
+    }
+    return bid;
 }
 
 /* ---- the claim ---- */

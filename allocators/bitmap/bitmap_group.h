@@ -3,7 +3,9 @@
  * smaller group the first lane makes the request.
  *
  * Look      One step that serves most requests (bitmap_first.h).
- * Follow    Instead of a look, a run of more than 32 pairs is claimed where the last one ended.
+ * Alone     After a look in vain, if warps have not met, pairs without room are passed quickly.
+ *           Instead of a look, a run of more than 32 pairs is claimed where the last one ended
+ *           (bitmap_alone.h).
  * Search    Each lane reads one pair of words, 22 granules; neighbouring lanes read neighbouring
  *           pairs.  Two votes and a shuffle give each lane the length of the free run that reaches
  *           into its pair from below.  This finds the exact first fit.  If warps have not met, a
@@ -28,8 +30,6 @@
 #define SHPOOL_BITMAP_LOOK     (SIMT_WARP * SHPOOL_BITMAP_PAIR) /* granules that a warp reads in one
                                                                    step */
 #define SHPOOL_BITMAP_BEYOND   0x40000000u /* a granule that no pool has */
-#define SHPOOL_BITMAP_STEP     8u          /* full pairs that the hint passes at least; the
-                                              rest of a window has room for 8 KiB */
 #define SHPOOL_BITMAP_TWO      65u         /* granules from which on a run contains two pairs */
 #define SHPOOL_BITMAP_GATHER   8u          /* the part of the spread that a search in vain takes */
 #define SHPOOL_BITMAP_PATIENCE 4u          /* claims in vain before a pause: others would overtake a
@@ -289,22 +289,17 @@ SIMT_FN void shpool_bitmap_gather(simt_addr base)
     simt_warp_sync(SIMT_ALL_LANES);
 }
 
-/* Called by all lanes: if warps begin with pair `from` and do not spread, the next ones begin with
- * pair `to`. */
-SIMT_FN void shpool_bitmap_move_hint(shpool_view view, uint32_t from, uint32_t to)
+/* Called by all lanes: warps that have not met begin with pair `to`. */
+SIMT_FN void shpool_bitmap_set_hint(shpool_view view, uint32_t to)
 {
-    const uint32_t word = shpool_bitmap_begin(view.base);
     const uint32_t last = shpool_bitmap_last_start(view);
-    const uint32_t next = word & SHPOOL_BITMAP_NEXTS;
+    const uint32_t word = simt_peek(view.base + SHPOOL_BITMAP_BEGIN);
 
-    if ((word - next == from << SHPOOL_BITMAP_HINT) && (to != from) &&
-        (last <= SHPOOL_BITMAP_SPREAD)) {
-        if (simt_lane() == 0) { /* relaxed: as above */
-            (void)simt_atomic_cas(view.base + SHPOOL_BITMAP_BEGIN, word,
-                                  (((to < last) ? to : last) << SHPOOL_BITMAP_HINT) | next,
-                                  SIMT_RELAXED);
-        }
-        simt_warp_sync(SIMT_ALL_LANES);
+    if ((simt_lane() == 0) && ((word & SHPOOL_BITMAP_SPREAD) == 0) &&
+        (last <= SHPOOL_BITMAP_SPREAD)) { /* relaxed: as above */
+        (void)simt_atomic_cas(view.base + SHPOOL_BITMAP_BEGIN, word,
+                              (((to < last) ? to : last) << SHPOOL_BITMAP_HINT) |
+                                  (word & SHPOOL_BITMAP_NEXTS), SIMT_RELAXED);
     }
 }
 
@@ -469,20 +464,6 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
             run = SHPOOL_BITMAP_PAIR * p;
             continue;
         }
-        /* Later requests skip full pairs.  A hint that passed each single one would leave small
-         * holes unused. */
-        if ((p == start) && ((*state_p & SHPOOL_BITMAP_WRAPPED) == 0)) {
-            const uint32_t room = simt_ballot(SIMT_ALL_LANES, look.unused != 0);
-            const uint32_t full = (room != 0) ? simt_ffs(room) - 1u : SIMT_WARP;
-
-            if (full >= SHPOOL_BITMAP_STEP) {
-                /* back to the beginning one time in four, by the count of releases: what is freed
-                 * below the hint would stay unused; one lane reads it, so that all agree */
-                const uint32_t releases = simt_shfl(SIMT_ALL_LANES, simt_peek(view.base + 16u), 0);
-
-                shpool_bitmap_move_hint(view, start, ((releases & 3u) != 0) ? p + full : 0u);
-            }
-        }
         p += SIMT_WARP;
         if ((*state_p & SHPOOL_BITMAP_ALONE) != 0) {
             p = shpool_bitmap_skip(view, p, shpool_bitmap_row_of(simt_pin(wish.need)), &run,
@@ -497,7 +478,6 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
             *state_p |= SHPOOL_BITMAP_WRAPPED;
             p   = 0;
             run = 0;
-            shpool_bitmap_move_hint(view, start, 0);
         }
     }
 }
@@ -506,31 +486,13 @@ SIMT_FN uint32_t shpool_bitmap_search(shpool_view view, uint32_t start, shpool_b
 
 #define SHPOOL_BITMAP_LATE 0x80000000u /* with a pair: other threads were quicker there */
 
-/* Called by all lanes: a run that begins where the last long one ended, without a search.  NOWHERE:
- * it is not free, or the pool ends before.  word: what shpool_bitmap_begin returns. */
-SIMT_FN uint32_t shpool_bitmap_follow(shpool_view view, uint32_t word, shpool_bitmap_wish wish)
-{
-    const uint32_t first = (shpool_bitmap_next_of(word) + wish.below) & ~wish.below;
-    uint32_t       got;
-
-    if (first + wish.need > view.word[0]) {
-        return SHPOOL_BITMAP_NOWHERE;
-    }
-    got = shpool_bitmap_claim_pairs(view, first, wish.need);
-    if (simt_lane() == 0) { /* not again in vain: others see its marks */
-        shpool_bitmap_set_next(view.base, word,
-                               got ? first + wish.need : shpool_bitmap_next_of(~0u));
-    }
-    simt_warp_sync(SIMT_ALL_LANES);
-    return got ? first : SHPOOL_BITMAP_NOWHERE;
-}
+#include <shpool/allocators/bitmap/bitmap_alone.h>
 
 /* Before an exact search.  After a first look in vain: undo what it has claimed, let warps spread
  * if others were quicker, and look for a row if warps have met and the request has more than PAIR
- * granules.  Without a look, for more than LOOK granules: follow the last run if warps have not
- * met.  A call of its own: its registers do not add to those of malloc_warp.  p: the pair with
- * which the look began, and LATE and TRY.  a and bits: what is to be undone.  Returns the granule,
- * or NOWHERE. */
+ * granules; if they have not, see bitmap_alone.h.  A call of its own: its registers do not add to
+ * those of malloc_warp.  p: the pair with which the look began, and LATE and TRY.  a and bits: what
+ * is to be undone.  Returns the granule, or NOWHERE. */
 SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_row(simt_addr base, uint32_t granules, uint32_t rank,
                                                    uint32_t p, uint32_t need, uint32_t below,
                                                    simt_addr a, simt_pair bits)
@@ -545,11 +507,11 @@ SIMT_FN_NOINLINE uint32_t shpool_bitmap_malloc_row(simt_addr base, uint32_t gran
         shpool_bitmap_spread(view, need);
     }
     word = shpool_bitmap_begin(base);
-    if ((need > SHPOOL_BITMAP_LOOK) && ((word & SHPOOL_BITMAP_SPREAD) == 0)) {
-        return shpool_bitmap_follow(view, word, wish);
+    if ((word & SHPOOL_BITMAP_SPREAD) == 0) {
+        return shpool_bitmap_malloc_alone(view, word, wish);
     }
     if (((p & SHPOOL_BITMAP_TRY) != 0) || /* others wait for what gives up soon */
-        ((word & SHPOOL_BITMAP_SPREAD) == 0) || !shpool_bitmap_wants_row(wish)) {
+        !shpool_bitmap_wants_row(wish)) {
         return SHPOOL_BITMAP_NOWHERE;
     }
     p = shpool_bitmap_start_of(view, word);

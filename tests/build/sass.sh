@@ -19,8 +19,8 @@
 #   bitmap, where the home word     up to 64, also for the first lane of a group; a request that
 #   has no room                     cluster_bitmap serves from another block: on sm_90 72
 #   bitmap, for a group             up to 128; the exact search of a warp (malloc_warp): 64, on
-#                                   sm_75 and sm_80 144.  Its hint costs 24 bytes there
-#                                   A row of free pairs (malloc_row): 48, on sm_75 and sm_80 96
+#                                   sm_75 and sm_80 112
+#                                   A row of free pairs (malloc_row): 48, on sm_75 and sm_80 112
 #   rbtree                          malloc: two registers on sm_100 and later
 #   planes                          malloc, free: 24; beyond home, resize: 56; of a warp: 112
 #   impl/heap/tags_batch.h          up to 80 bytes, once a call of the whole warp
@@ -230,8 +230,8 @@ clean()
                    (name ~ /_bitmap_malloc_borrowE/) ? (arch == "sm_90" ? 72 : 64) : \
                    (name ~ /_cluster_bitmap_freeE/) ? (arch == "sm_90" ? 32 : 16) : \
                    (name ~ /_bitmap_(malloc|free)E/) ? 16 : \
-                   (name ~ /_bitmap_malloc_warpE/) ? (old ? 144 : 64) : \
-                   (name ~ /_bitmap_malloc_rowE/) ? (old ? 96 : 48) : \
+                   (name ~ /_bitmap_malloc_warpE/) ? (old ? 112 : 64) : \
+                   (name ~ /_bitmap_malloc_rowE/) ? (old ? 112 : 48) : \
                    (name ~ /_bitmap_(malloc_group|free_group)E/) ? 128 : \
                    (name ~ /_bitmap_(clear_on|free_call)E/) ? 64 : \
                    (name ~ /_warp_[a-z]*_fit_(malloc|free)E/) ? 80 : 0

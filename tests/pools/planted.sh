@@ -74,12 +74,12 @@ row_touches_the_payload|pools/test_warp_explore|tsan|test_a_row_leaves*|data rac
 claimed_row_touches_the_payload|pools/test_warp_explore|tsan|test_a_row_leaves*|data race|allocators/bitmap/bitmap_first.h|s/{shpool_bitmap_pair_at(view, q + simt_lane())/{shpool_bitmap_word_at(view, 2u * (q + simt_lane()))/
 row_is_not_aligned|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|s/(((SHPOOL_BITMAP_PAIR . (p + lane)) & wish.below) == 0)/1/
 row_goes_around_the_pool|pools/test_group_search|plain|test_warps_that*|the model NULL\|: word\|not so: |allocators/bitmap/bitmap_first.h|s/(whole, wraps ? 0u : next, p, wish)/(whole, next, p, wish)/
-small_is_not_aligned|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|s/(wish.need <= SHPOOL_BITMAP_PAIR) && (wish.below == 0)) {/(wish.need <= SHPOOL_BITMAP_PAIR)) {/
+small_is_not_aligned|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|s/(wish.need <= SHPOOL_BITMAP_PAIR) && (wish.below == 0);/(wish.need <= SHPOOL_BITMAP_PAIR);/
 row_of_any_alignment|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|s/ && (wish.below < 63u);/;/
 row_of_any_alignment_later|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_group.h|s/!shpool_bitmap_wants_row(wish)/(need - SHPOOL_BITMAP_PAIR - 1u >= SHPOOL_BITMAP_LOOK - SHPOOL_BITMAP_PAIR)/
 row_forgets_the_next_word|pools/test_group_search|plain|test_warps_that*|: word\|not so: |allocators/bitmap/bitmap_first.h|s/((run << 20) & SHPOOL_BITMAP_MORE)/0u/
 small_forgets_the_next_word|pools/test_group_search|plain|test_warps_that*|: word\|not so: |allocators/bitmap/bitmap_first.h|s/(((run & (run >> 1)) << 21) & SHPOOL_BITMAP_MORE)/0u/
-warps_that_met_look_as_before|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_bid_for(/,/^}/s/if (spread &&/if (0 \&\&/
+warps_that_met_look_as_before|pools/test_group_search|plain|test_warps_that*|not so: |allocators/bitmap/bitmap_first.h|/^SIMT_FN.*shpool_bitmap_bid_for(/,/^}/s/if (spread &&/if (0 \&\&/;s/if (!spread ||/if (1 ||/
 warps_never_gather|pools/test_warp_explore|plain|test_a_search_in*|gathered|allocators/bitmap/bitmap_group.h|s/^    shpool_bitmap_gather(base);$//
 claimed_stays|pools/test_warp_explore|plain|test_first_look*|invariant 4\|broken\|budget|allocators/bitmap/bitmap_first.h|s/~(bits.x & SHPOOL_BITMAP_CLAIMED), SIMT_RELAXED)/~0u, SIMT_RELAXED)/
 settled_claim_stays|pools/test_warp_explore|plain|test_one_pair_for_one|invariant 4\|budget|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_settle(/,/^}/s/~bit, SIMT_RELAXED/~0u, SIMT_RELAXED/
@@ -138,16 +138,19 @@ first_lane_searches_exactly|pools/test_crowd|plain|test_a_group*|not so: (simt_l
 row_is_searched_too_far|pools/test_row|plain|test_the_only*|!=|allocators/bitmap/bitmap_row.h|/^SIMT_FN.*shpool_bitmap_seek_whole(/,/^}/s/q - 3 : 0;/q - 2 : 0;/
 frees_the_start_bit_first|pools/test_explore|plain|test_reuse_of_the_front*|not so: \|overlaps\|is not live|allocators/bitmap/bitmap.h|s/r->is_long ? 1u << r->i : take;/r->is_long ? 0x10001u << r->i : take;/
 take_at_believes_the_spot|pools/test_explore|plain|test_short_runs_in_one_word|not so: \|invariant\|broken\|overlaps\|wrong refusal|allocators/bitmap/bitmap.h|s/if ((shpool_bitmap_unused(seen) . set) != set) {/if (0) {/
-tiles_are_searched|pools/test_policy|plain|test_a_tile*|accesses|allocators/bitmap/bitmap_group.h|s/return shpool_bitmap_follow(view, word, wish);/return SHPOOL_BITMAP_NOWHERE;/
+tiles_are_searched|pools/test_policy|plain|test_a_tile*|accesses|allocators/bitmap/bitmap_group.h|s/return shpool_bitmap_malloc_alone(view, word, wish);/return SHPOOL_BITMAP_NOWHERE;/
+small_requests_are_searched|pools/test_policy|plain|test_a_small*|switches|allocators/bitmap/bitmap_group.h|s/return shpool_bitmap_malloc_alone(view, word, wish);/return SHPOOL_BITMAP_NOWHERE;/
 all_pairs_are_read_in_vain|pools/test_policy|plain|test_a_tile_in*|accesses|allocators/bitmap/bitmap_group.h|s/[*]state_p |= SHPOOL_BITMAP_ALONE;/;/
 warp_frees_and_forgets_where|pools/test_policy|plain|test_a_tile*|accesses|allocators/bitmap/bitmap_group_free.h|s/shpool_bitmap_set_next(base, word, first);/(void)word;/
 each_lane_follows_for_itself|pools/test_warp_explore|plain|test_several*|divergence|allocators/bitmap/bitmap_group.h|s/return simt_shfl(SIMT_ALL_LANES, simt_atomic_load(base + SHPOOL_BITMAP_BEGIN, SIMT_RELAXED), 0);/return simt_atomic_load(base + SHPOOL_BITMAP_BEGIN, SIMT_RELAXED);/
-follows_after_the_pool|pools/test_group_search|plain|test_a_long_run*|: word\|the model NULL\|not so: \|broken|allocators/bitmap/bitmap_group.h|s/^    if (first + wish.need > view.word\[0\]) {/    if (0) {/
+follows_after_the_pool|pools/test_group_search|plain|test_a_long_run*|: word\|the model NULL\|not so: \|broken|allocators/bitmap/bitmap_alone.h|s/(wish.need > view.word\[0\] - first)/0/
 settles_what_is_not_its_own|pools/test_warp_explore|plain|test_*refuse*|wrong refusal|allocators/bitmap/bitmap_group.h|s/(keep && (SHPOOL_BITMAP_PAIR . p < end)) ?/keep ?/
 skip_forgets_the_pair_before|pools/test_group_search|plain|test_runs*|the model found|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_skip(/,/^}/s/(from - 1u < end) ? from - 1u : end/(from < end) ? from : end/
 skip_goes_too_far|pools/test_group_search|plain|test_runs*|the model found|allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_skip(/,/^}/s/const uint32_t q    = from + row/const uint32_t q    = from + 1u + row/
 skip_ignores_claimed|pools/test_warp_explore|plain|test_a_far*|wrong refusal\|not so: |allocators/bitmap/bitmap_group.h|/^SIMT_FN.*shpool_bitmap_skip(/,/^}/s/^    .state_p .= .*;$//
-hint_never_goes_back|pools/test_policy|plain|test_small_objects*|not so: shpool_largest|allocators/bitmap/bitmap_group.h|s/((releases . 3u) != 0) ? p + full : 0u/p + full + 0u * releases/
+hint_never_goes_back|pools/test_policy|plain|test_small_objects*|not so: shpool_largest|allocators/bitmap/bitmap_alone.h|s/p    = 0;/p    = simt_peek(view.base + SHPOOL_BITMAP_BEGIN) >> SHPOOL_BITMAP_HINT;/
+hint_stays|pools/test_policy|plain|test_a_small*|switches|allocators/bitmap/bitmap_alone.h|s/shpool_bitmap_set_hint(view, p);/;/
+look_passes_holes|pools/test_policy|plain|test_a_small*|switches|allocators/bitmap/bitmap_first.h|s/if (is_small && !bid.any)/if (is_small \&\& spread)/
 scan_forgets_the_last_pairs|pools/test_scan|plain|test_the_only*|not so: found|allocators/bitmap/bitmap_scan.h|s#/ 2u - SHPOOL_BITMAP_SCAN;#/ 2u - SHPOOL_BITMAP_SCAN - 1u;#
 scan_forgets_what_was_read_twice|pools/test_scan|plain|test_the_only*|not so: found|allocators/bitmap/bitmap_scan.h|/ring.left += (ring.left != 0)/d;s/ring.left = (int)ring.last + 2 .*/ring.left = (int)ring.last + (int)SHPOOL_BITMAP_SCAN;/
 scan_leaves_the_neighbourhood|pools/test_scan|plain|test_the_only*|not so: found|allocators/bitmap/bitmap_scan.h|s/} else if (at.shared) {/} else {/;s/^        } else {$/        } while (0) {/

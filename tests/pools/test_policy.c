@@ -50,8 +50,8 @@ static void policy_kernel(void *arg)
     trial_expect_fresh(p, heap);
 }
 
-/* A warp holds 600 objects of 64 bytes, about a fifth of the pool, and exchanges them in no order.
- * They stay together: there is room for 64 KiB in one piece. */
+/* A warp holds 600 objects of 64 bytes, about a sixth of the pool, and exchanges them in no order.
+ * They stay together: the rest is free in one piece, except for 8 KiB. */
 static void exchange_kernel(void *arg)
 {
     static void *objects[32][600];
@@ -70,7 +70,7 @@ static void exchange_kernel(void *arg)
         *object = shpool_malloc_warp(heap, 64);
         HEAP_EXPECT(&p->model, *object != NULL);
         if (i % 500u == 499u) {
-            HEAP_EXPECT(&p->model, shpool_largest(heap) >= 65536u);
+            HEAP_EXPECT(&p->model, shpool_largest(heap) >= p->pool.largest - 600u * 64u - 8192u);
         }
     }
     for (uint32_t i = 0; i < 600u; i++) {
@@ -295,5 +295,73 @@ UNIT_TEST(test_a_tile_in_vain_costs_the_same_in_any_pool)
             fail_msg("in vain in %u KiB: %u accesses", pools[i], t.steps);
         }
         trial_close(&t);
+    }
+}
+
+/* ---- the cost of a small request of a warp that is alone, in switches between its lanes, which
+ * meet at each vote and shuffle: the same however much of the pool is taken ---- */
+
+#define EXCHANGES 32u
+
+/* p->seed percent of the pool are taken from its beginning on, or 100: all but 64 bytes inside a
+ * pair of words; p->number times a malloc and a free of 64 bytes. */
+static void filled_kernel(void *arg)
+{
+    trial      *p    = (trial *)arg;
+    shpool_heap heap = trial_init(p);
+    uint32_t    left = p->pool.largest / 1000u * p->seed / 100u;
+
+    for (; (left != 0) && (p->seed < 100u); left--) {
+        HEAP_EXPECT(&p->model, shpool_malloc_warp(heap, 1000) != NULL);
+    }
+    if (left != 0) {
+        void    *hole  = NULL;
+        uint32_t count = 0;
+
+        for (void *ptr; (ptr = shpool_malloc_warp(heap, 64)) != NULL; count++) {
+            hole = (count % 11u == 2u) ? ptr : hole; /* granules 8 to 11 of a pair */
+        }
+        shpool_free_warp(heap, hole);
+    }
+    for (size_t i = 0; i < p->number; i++) {
+        void *ptr = shpool_malloc_warp(heap, 64);
+
+        HEAP_EXPECT(&p->model, ptr != NULL);
+        shpool_free_warp(heap, ptr);
+    }
+    shpool_fini(heap);
+}
+
+static unsigned long long switches_of(const shpool_allocator *bitmap, uint32_t percent,
+                                      size_t times)
+{
+    unsigned long long switches;
+
+    trial_open(&t, bitmap, "", SIMT_WARP, 220u * 1024u, 16);
+    t.seed   = percent;
+    t.number = times;
+    trial_run(&t, filled_kernel);
+    switches = t.result.switches;
+    trial_close(&t);
+    return switches;
+}
+
+UNIT_TEST(test_a_small_request_of_a_warp_costs_the_same_in_a_full_pool)
+{
+    const shpool_allocator *bitmap;
+    unsigned long long      empty;
+
+    if (shpool_allocator_find("bitmap", &bitmap) != SHPOOL_OK) {
+        skip(); /* --enable-allocators left it out */
+    }
+    empty = switches_of(bitmap, 0, EXCHANGES) - switches_of(bitmap, 0, 0);
+    for (uint32_t i = 0; i < 3u; i++) {
+        const uint32_t     percent = (i == 0) ? 50u : (i == 1) ? 90u : 100u;
+        unsigned long long cost = switches_of(bitmap, percent, EXCHANGES) -
+                                  switches_of(bitmap, percent, 0);
+
+        if (cost > empty + empty / 4u) { /* the first one searches */
+            fail_msg("%u %% full: %llu switches, %llu in an empty pool", percent, cost, empty);
+        }
     }
 }
