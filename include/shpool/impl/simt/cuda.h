@@ -12,7 +12,8 @@
 #error "shpool needs sm_75 or newer: compile with -arch=sm_75 or above"
 #endif
 
-#define SIMT_FN          static __device__ __forceinline__
+/* unused: clang as the host compiler warns of each function that a kernel does not call */
+#define SIMT_FN          static __device__ __forceinline__ __attribute__((unused))
 #define SIMT_ROLLED      _Pragma("unroll 1")
 #define SIMT_UNROLLED    _Pragma("unroll")
 #define SIMT_LIKELY(_x)  __builtin_expect((_x) != 0, 1)
@@ -30,11 +31,11 @@
 #endif
 #endif
 #if SHPOOL_CALLS
-#define SIMT_FN_NOINLINE static __device__ __noinline__
+#define SIMT_FN_NOINLINE static __device__ __noinline__ __attribute__((unused))
 #else
 #define SIMT_FN_NOINLINE SIMT_FN
 #endif
-#define SIMT_HD          static __host__ __device__ __forceinline__
+#define SIMT_HD          static __host__ __device__ __forceinline__ __attribute__((unused))
 #define SIMT_TABLE(_type, _name, _count) static __device__ const _type _name[_count]
 
 SIMT_FN uint32_t simt_keep(uint32_t v)
