@@ -7,7 +7,8 @@
  *       $(pkg-config --cflags --libs shpool)
  *   ./stages [rows [KiB of the pool [bytes of a page [model]]]]
  *
- * With pages all stages have the same memory, as in a ring by hand, and longer rows are cut.
+ * With pages all stages have the same memory, as in a ring by hand, and longer rows are cut;
+ * without pages those of more than 32 KiB are.
  * Rows have 16 bytes to 32 KiB, or with model 1 and 2 those of experts of two widths.
  * doc/PERSISTENT.md explains it.  With -arch=sm_90a the producer gives its registers to the
  * consumers (setmaxnreg); without the letter the program is the same except for that.

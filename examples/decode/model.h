@@ -245,7 +245,7 @@ static inline uint32_t fitting_tile(const model &m, uint32_t tile, uint32_t page
     if (largest / tile >= pages) {
         return best;
     }
-    for (uint32_t n = std::max(pages - 1u, 2u); n <= pages + 1u; n++) {
+    for (uint32_t n = pages - 1u; n <= pages + 1u; n++) { /* 2 or more: two of `tile` fit */
         const uint32_t other = largest / n & ~(TILE_ALIGNED - 1u);
         const double   worth = n * worth_of_tile(m, other);
 

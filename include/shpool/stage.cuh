@@ -259,8 +259,8 @@ SIMT_FN uint32_t shpool_stage_all(uint32_t lanes, uint32_t yes)
 }
 
 /* The usual case: the oldest stage has been released, or will be soon, and its memory becomes that
- * of the slot `next`.  Everything is done before or during the wait, so that only a branch and the
- * copy follow the release; if the wait is in vain, the slot is written again.  0: another case.
+ * of the slot `next`.  A warp does everything else before its wait, a thread all but the writing of
+ * the slot; if the wait is in vain, the slot is written again.  0: another case.
  * *late: it has not been released yet.  The call waits for that if there is no other memory: a
  * thread in place of the test, and a warp after it, because its votes take longer than the test. */
 SIMT_FN uint32_t shpool_stage_pass(shpool_producer *p, uint32_t lanes, uint32_t alignment,
@@ -523,7 +523,8 @@ SIMT_FN shpool_stage shpool_stage_malloc_as(shpool_producer *p, uint32_t lanes, 
  *         SHPOOL_REFUSED_ALIGNMENT  not a power of two, or more than the pool's
  *         SHPOOL_REFUSED_EMPTY      the heap has no pool
  *         SHPOOL_REFUSED_GROUP      check=1: the lanes of a warp disagree about the request
- *         All but NONE are returned at once, unless memory that fits passes on
+ *         All but NONE are returned at once, unless memory that fits passes on; SIZE and ALIGNMENT,
+ *         to a thread, up to one wait of the hardware later if all slots are in use
  */
 SIMT_FN shpool_stage shpool_stage_malloc(shpool_producer *p, size_t alignment, size_t bytes,
                                          uint32_t attempts)

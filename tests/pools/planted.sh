@@ -151,6 +151,10 @@ skip_ignores_claimed|pools/test_warp_explore|plain|test_a_far*|wrong refusal\|no
 hint_never_goes_back|pools/test_policy|plain|test_small_objects*|not so: shpool_largest|allocators/bitmap/bitmap_alone.h|s/p    = 0;/p    = simt_peek(view.base + SHPOOL_BITMAP_BEGIN) >> SHPOOL_BITMAP_HINT;/
 hint_stays|pools/test_policy|plain|test_a_small*|switches|allocators/bitmap/bitmap_alone.h|s/shpool_bitmap_set_hint(view, p);/;/
 look_passes_holes|pools/test_policy|plain|test_a_small*|switches|allocators/bitmap/bitmap_first.h|s/if (is_small && !bid.any)/if (is_small \&\& spread)/
+pass_wants_the_whole_run|pools/test_group_search|plain|test_a_lone*|the first fit|allocators/bitmap/bitmap_alone.h|s#= (need + 1u) / 2u;#= need;#
+look_begins_with_the_pair|pools/test_group_search|plain|test_a_lone*|the first fit|allocators/bitmap/bitmap_alone.h|s/p -= (p != 0);/;/
+look_goes_on_too_far|pools/test_group_search|plain|test_a_lone*|the first fit|allocators/bitmap/bitmap_alone.h|s# - 1u - need / SHPOOL_BITMAP_PAIR;# - 1u;#
+hint_after_the_last_start|pools/test_group_search|plain|test_a_lone*|not so: |allocators/bitmap/bitmap_group.h|s/((to < last) ? to : last)/to/
 scan_forgets_the_last_pairs|pools/test_scan|plain|test_the_only*|not so: found|allocators/bitmap/bitmap_scan.h|s#/ 2u - SHPOOL_BITMAP_SCAN;#/ 2u - SHPOOL_BITMAP_SCAN - 1u;#
 scan_forgets_what_was_read_twice|pools/test_scan|plain|test_the_only*|not so: found|allocators/bitmap/bitmap_scan.h|/ring.left += (ring.left != 0)/d;s/ring.left = (int)ring.last + 2 .*/ring.left = (int)ring.last + (int)SHPOOL_BITMAP_SCAN;/
 scan_leaves_the_neighbourhood|pools/test_scan|plain|test_the_only*|not so: found|allocators/bitmap/bitmap_scan.h|s/} else if (at.shared) {/} else {/;s/^        } else {$/        } while (0) {/
@@ -257,6 +261,7 @@ after_malloc_without_fence|pools/test_after|plain|test_no_copy*|after the last|i
 bulk_store_without_fence|loadstore/test_paths|plain|test_shared_to_global|after the last|include/shpool/impl/wide.h|s/^    simt_fence_async(); .. as in.*//
 after_keeps_its_queue|pools/test_after|plain|test_the_queue*|not so: |include/shpool/after.h|s/^        shpool_free(after->heap, simt_from_shared(after->entries));$//
 stage_does_not_wait|pools/test_stage|plain|test_memory_passes*|not so: \|fault|include/shpool/stage.cuh|s/(lanes, done . fits)/(lanes, fits)/
+stage_of_a_warp_does_not_wait|pools/test_stage|plain|test_a_kept_stage_of*|not so: \|fault|include/shpool/stage.cuh|s/if (!shpool_stage_all(lanes, done)) {/if (0) {/
 stage_is_not_written_again|pools/test_stage|plain|test_a_slot_gets*|not so: \|fault|include/shpool/stage.cuh|s/^            shpool_stage_give(p->next.at, memory);$/            ;/
 stage_takes_what_is_not_released|pools/test_stage|plain|test_a_kept*|not so: \|fault|include/shpool/stage.cuh|/^SIMT_FN uint32_t shpool_stage_take(/,/^}/s/^    if (done != 0) {/    done = 1;\n    if (1) {/
 stage_asks_the_other_round|pools/test_stage|plain|test_a_thread*|not so: \|fault\|budget\|deadlock|include/shpool/stage.cuh|/^SIMT_FN uint32_t shpool_stage_take(/,/^}/s/slot.parity/(slot.parity ^ 1u)/g

@@ -484,6 +484,51 @@ static void random_kernel(void *arg)
     }
 }
 
+/* A warp that has met no other finds the first fit after a look in vain; requests of more than 64
+ * granules may be left to the exact search.  The hint is the first pair that is not full. */
+static void first_fit_kernel(void *arg)
+{
+    int         is_member;
+    shpool_heap heap  = start(&is_member);
+    uint32_t    state = seed;
+    uint32_t    G     = pool.word[0];
+
+    (void)arg;
+    begin_with(0);
+    for (uint32_t round = 0; is_member && (round < 60u); round++) {
+        uint32_t most = 1u + heap_random(&state) % 70u;
+        uint32_t wall = 1u + heap_random(&state) % ((round % 2u == 0) ? 2u : 40u);
+
+        set_runs(heap, &state, most, wall);
+        if (round % 3u == 0) { /* nothing further down */
+            set_pattern(heap, 0, heap_random(&state) % G, 1);
+        }
+        for (uint32_t i = 0; i < 8u; i++) {
+            const uint32_t           bits  = heap_random(&state) % (i % 2u * 6u + 1u);
+            const shpool_bitmap_wish wish  = { 1u + heap_random(&state) % 80u, (1u << bits) - 1u };
+            const uint32_t           first = shpool_bitmap_find_alone(heap.view, wish);
+
+            simt_warp_sync(mask);
+            if (simt_lane() == 0) {
+                const uint32_t fit   = model_fit(wish.need, wish.below + 1u);
+                const uint32_t begun = simt_load32(heap.view.base + SHPOOL_BITMAP_BEGIN);
+                const uint32_t last  = shpool_bitmap_last_start(heap.view);
+                uint32_t       free  = model_fit(1, 1);
+
+                asked++;
+                if ((first != fit) && !((wish.need >= SHPOOL_BITMAP_TWO) &&
+                                        (first == SHPOOL_BITMAP_NOWHERE))) {
+                    heap_model_fault(&model, "%u granules, below %u: %d, the first fit is %d",
+                                     wish.need, wish.below, (int)first, (int)fit);
+                }
+                free = (free == UINT32_MAX) ? 0u : free / SHPOOL_BITMAP_PAIR;
+                EXPECT(begun == ((free < last) ? free : last) << SHPOOL_BITMAP_HINT);
+            }
+            simt_warp_sync(mask);
+        }
+    }
+}
+
 /* A pool that is a multiple of `tile` granules holds as many of them: none leaves a gap. */
 static uint32_t tile;
 
@@ -590,6 +635,18 @@ UNIT_TEST(test_random_patterns)
     for (seed = 1; seed <= 3u; seed++) {
         run(random_kernel, 6000, 1024, SIMT_ALL_LANES, 0);
     }
+}
+
+UNIT_TEST(test_a_lone_warp_uses_the_first_fit)
+{
+    static const uint32_t sizes[] = { 704, 725, 1980, 2816, 2817, 2838, 6000, MOST_GRANULES };
+
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        for (seed = 1; seed <= 3u; seed++) {
+            run(first_fit_kernel, sizes[i], 1024, SIMT_ALL_LANES, seed % 2u);
+        }
+    }
+    begin = UINT32_MAX;
 }
 
 UNIT_NEEDS("bitmap")

@@ -12,7 +12,7 @@
 #define WORDS  32u  /* at most, of a stage */
 #define LATE   100000u
 
-static uint32_t source[STAGES + WORDS] __attribute__((aligned(16)));
+static uint32_t source[4u * STAGES + WORDS] __attribute__((aligned(16)));
 static uint32_t warps;      /* producers are warps, not threads */
 static uint32_t producers;
 static uint32_t equal;      /* all stages have the same size, */
@@ -26,7 +26,7 @@ static void *table_of(uint32_t producer)
 
 static void prepare(void)
 {
-    for (uint32_t i = 0; i < STAGES + WORDS; i++) {
+    for (uint32_t i = 0; i < 4u * STAGES + WORDS; i++) {
         source[i] = 0x51000000u + i;
     }
     t.launch.dynamic_bytes += 16u + SHPOOL_STAGES_BYTES(SLOTS) * 2u;
@@ -51,11 +51,11 @@ static void fill(shpool_stage stage, uint32_t producer, uint32_t k)
     const uint32_t bytes = bytes_of(producer, k);
 
     if (k % 5u != 4u) {
-        shpool_stage_copy(stage, source + (k & ~3u), bytes);
+        shpool_stage_copy(stage, source + 4u * k, bytes);
         return;
     }
     for (uint32_t i = 0; i < bytes / 4u; i++) {
-        simt_store32(stage.data + 4u * i, source[(k & ~3u) + i]);
+        simt_store32(stage.data + 4u * i, source[4u * k + i]);
     }
     simt_mbar_arrive(stage.full);
 }
@@ -87,8 +87,8 @@ static void look(shpool_stage stage, uint32_t producer, uint32_t k)
 {
     const uint32_t last = bytes_of(producer, k) - 4u;
 
-    EXPECT(simt_load32(stage.data) == source[k & ~3u]);
-    EXPECT(simt_load32(stage.data + last) == source[(k & ~3u) + last / 4u]);
+    EXPECT(simt_load32(stage.data) == source[4u * k]);
+    EXPECT(simt_load32(stage.data + last) == source[4u * k + last / 4u]);
 }
 
 /* Odd threads keep every fourth stage until they have read the two after it. */
@@ -178,6 +178,8 @@ PIPELINE(test_so_do_stages_with_room, 0, 1, 0, 4u * WORDS, 704, .threads = { 4 }
 /* two or three fit: the stage after a kept one passes its memory on */
 PIPELINE(test_a_kept_stage_is_passed, 0, 1, 1, 0, 208, .threads = { 4 }, .seeds = 16)
 PIPELINE(test_a_warp_feeds, 1, 1, 0, 0, 704, .threads = { 35 }, .seeds = 8)
+/* the warp waits after its votes, and in vain while a stage is kept */
+PIPELINE(test_a_kept_stage_of_a_warp_is_passed, 1, 1, 1, 0, 208, .threads = { 36 }, .seeds = 16)
 PIPELINE(test_two_threads_feed, 0, 2, 0, 0, 1056, .threads = { 6 }, .seeds = 16)
 PIPELINE(test_two_warps_feed, 1, 2, 0, 0, 1056, .threads = { 68 }, .seeds = 4)
 
