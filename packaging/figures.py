@@ -47,7 +47,7 @@ PAGE = "doc/performance.md"
 PAGES = ["README.md", "doc/CHOOSING.md", "doc/DEVICE-MEMORY.md", "doc/EXAMPLES.md",
          "doc/PERSISTENT.md", PAGE]
 TABLE = re.compile(r"(?P<comment><!-- (?P<name>\w+)\n(?P<commands>(?:    .*\n)+)"
-                   r"(?P<text>(?:.|\n)*?) ?-->\n)(?:\n(?:\|.*\n)*)?")
+                   r"(?P<text>(?:.|\n)*?) ?-->\n)(?:\n(?:\|.*\n)*)?\n*")
 ORIGIN = re.compile(r"(<!-- results (\S+) -->\n)(?:.+\n)*")
 NUMBER = r"\d+(?:,\d{3})*(?:\.\d+)?"
 UNITS = r"(?:ms|ns|cycles|GB/s|Gop/s|million pairs|inline|linked|by table)\b"
@@ -293,7 +293,7 @@ def cell(value):
 
 def filled(table, results):
     if not table.fields:
-        return "\n"
+        return ""
     found = results["tables"].get(table.name)
     head = f"\n| {table.name}: {table.get('head')} |"
     if found is None:
@@ -319,7 +319,8 @@ def origin_text(results):
 def written():
     text = read(PAGE)
     results = json.loads(read("doc/" + ORIGIN.search(text)[2]))
-    text = TABLE.sub(lambda match: match["comment"] + filled(Table(match), results), text)
+    text = TABLE.sub(lambda match: match["comment"] + filled(Table(match), results) + "\n",
+                     text).rstrip("\n") + "\n"
     return ORIGIN.sub(lambda match: match[1] + origin_text(results) + "\n", text), results
 
 

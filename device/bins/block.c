@@ -59,7 +59,7 @@ void bins_hand_out(bins_block *block, shpool_timeline *timeline, unsigned state)
 {
     bins_slab *slab = block->slab;
 
-    block->last = timeline; /* no other thread knows the block */
+    bins_set_last(block, timeline); /* no other thread may use the block */
     bins_set_state(block, state);
     /* release: pairs with the acquire in bins_find(), publishes the record */
     atomic_store_explicit(&slab->map[((uintptr_t)block->address - slab->base) >> slab->shift],

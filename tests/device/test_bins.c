@@ -89,6 +89,8 @@ TEST_ON_BOTH(test_bad_frees_are_refused)
 #define TWO_STREAMS "a0=20M@1 a1=20M@1 b=24M@2 "
 
 static const scene who_gets_what_was_freed[] = {
+    { "requests are counted wherever they are served", "bins",
+      "a=100@1 mallocs=1 misses=1 free:a@1 a=100@1 mallocs=2 misses=1 free:a@1" },
     { "another stream gets it when it has finished", "bins",
       "a=20M@1 x=20M@2 use:a@1 free:a@1 event_record=0 done forget b=20M@2 b==a use:b@2 "
       "stream_query=1 event_record=0 stream_wait=0 hits_done=1 free:b@2" },

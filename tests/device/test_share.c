@@ -180,6 +180,9 @@ static const scene who_has_exported_memory_next[] = {
       "b=2M@2 a=4M@1 export:a name:a@2 use:a@1 free:a@1 use:b@2 free:a@1!DOUBLE_FREE "
       "driver_bytes=6M pending_bytes=4M forget pair:4M@2 memory_free=0 stream_wait=0 "
       "driver_bytes=10M done pair:6M@2 driver_bytes=12M free:b@2" },
+    { "exported memory goes beside idle memory of its size", SHARED,
+      "a=4M@1 b=4M@1 export:a free:b@1 c=2M@1 free:a@1 done c2=2M@1 check driver_bytes=8M b=4M@1 "
+      "driver_bytes=8M free:b@1 free:c@1 free:c2@1" },
     { "trim waits for exported memory", SHARED,
       "a=4M@1 export:a use:a@1 free:a@1 trim:0 memory_free=1 driver_bytes=0" },
     /* The end finds live, pending and cached memory. */

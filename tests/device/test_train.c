@@ -192,3 +192,17 @@ UNIT_TEST(test_a_program_that_repeats_needs_no_driver)
         }
     }
 }
+
+/* A first request that is most of the program counts as its peak. */
+UNIT_TEST(test_a_large_first_request_has_large_pages)
+{
+    void *ptr;
+
+    fake_start(1, (uint64_t)80 << 30);
+    fake_set_current(0);
+    open_allocator("bins:memory=vmm", 0, &allocator);
+    ptr = get(allocator, (size_t)10 << 30, NULL);
+    assert_int_equal(160, fake_calls(FAKE_CALL_granule_create)); /* 64 MiB each */
+    put(allocator, ptr, NULL);
+    end();
+}

@@ -274,9 +274,16 @@ static void warp_moves_17_down(shpool_heap heap)
 
 static void thread_17(shpool_heap heap) { thread_gets(heap, 17); }
 
-/* From the first window of a search to the second. */
+/* Warp 0 begins with pair 0, warp 1 with pair 1: their rows overlap. */
+static void let_them_have_met(shpool_heap heap)
+{
+    simt_store32(heap.view.base + SHPOOL_BITMAP_BEGIN, 1u);
+}
+
+/* From the first window of a search to the second.  A warp that has met no other finds it before. */
 static void leave_17_in_pair_32(shpool_heap heap)
 {
+    let_them_have_met(heap);
     keep(heap, 0, 22);
     keep(heap, 2, 22u * 31u);
     keep(heap, 1, 5);
@@ -436,12 +443,6 @@ WARPS(test_a_warp_grows_beside_another, 66, NULL, warp_grows, warp_40, thread_5,
 static void thread_320(shpool_heap heap) { thread_gets(heap, 320); }
 
 #define WIDE 12u /* pairs: as far as warps spread in 44 pairs, less the 32 of a look */
-
-/* Warp 0 begins with pair 0, warp 1 with pair 1: their rows overlap. */
-static void let_them_have_met(shpool_heap heap)
-{
-    simt_store32(heap.view.base + SHPOOL_BITMAP_BEGIN, 1u);
-}
 
 WARPS(test_rows_for_all, LARGE, let_them_have_met, warp_300, warp_300, thread_3, nobody_refused)
 WARPS(test_rows_for_one, LARGE, let_them_have_met, warp_690, warp_690, thread_20, NULL)

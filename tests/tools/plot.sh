@@ -170,7 +170,7 @@ for picture in bench coalesce crowd loadstore map pytorch; do
     check "$picture: the one in doc/ is of these figures" diff "$work/stored" "$work/drawn"
     check "$picture: 800 pixels wide" grep -q ' width="600pt"' "$work/doc/$picture.svg"
 done
-check "versions are not cut" grep -q '; driver 580\.159\.04, ' "$work/doc/bench.svg"
+check "versions are not cut" grep -q '; driver [0-9]*\.[0-9]*\.[0-9]*, ' "$work/doc/bench.svg"
 check "all of them are small" test "$(cat "$top_srcdir"/doc/*.svg | wc -c)" -lt 120000
 # the figures of the picture are those of the results
 awk '/^[a-z]/ { print $1, $2, $3 }' "$top_srcdir/doc/results/coalesce.dat" >"$work/figures"

@@ -4,7 +4,7 @@
  *
  * The driver takes the same time for a granule whatever its size, but a free block can only give
  * whole ones.  So the size doubles when there are many granules, and half of the memory is in
- * blocks that are larger than one: two neighbours become one, which is mapped, moved and returned
+ * blocks that are larger than one, and few pieces are free: two neighbours become one, which is mapped, moved and returned
  * as one from then on.  It keeps both handles; later ones have one handle of the new size.  No data
  * and no block moves.
  *
@@ -66,10 +66,10 @@ static void look(const bins_self *bins, const bins_heap *heap, survey *s)
     }
 }
 
-/* 1: memory would stay idle in larger granules.  Each piece of free memory keeps about one, and
- * together, with one more piece, they may keep what may be idle.  Or more than half of the memory
- * is in blocks that are too small for them.  Those of the small heap count from the third time on:
- * programs whose blocks grow begin with small ones. */
+/* 1: memory would stay idle in larger granules.  Each free piece leaves about one of them idle, and
+ * one for each, and one more, must fit into what may be idle; blocks cached in lanes are no such
+ * pieces.  Or more than half of the memory is in blocks that are too small for them.  Those of the
+ * small heap count from the third time on: programs whose blocks grow begin with small ones. */
 static int would_be_idle(const bins_self *bins, uint64_t bytes)
 {
     const bins_granules *g = &bins->granules;
@@ -79,7 +79,8 @@ static int would_be_idle(const bins_self *bins, uint64_t bytes)
     if (g->bytes > 2 * g->least) {
         look(bins, &bins->heap[BINS_SMALL], &s);
     }
-    return ((s.pieces + 1) * 2 * (uint64_t)g->bytes > bins_most(bins) - bins->live_most) ||
+    return ((s.pieces + 1) * 2 * (uint64_t)g->bytes >
+            bins_over(bins, (bytes > bins->live_most) ? bytes : bins->live_most)) ||
            (s.small > bytes / 2);
 }
 

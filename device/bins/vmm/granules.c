@@ -58,12 +58,17 @@ size_t bins_next_double(const bins_self *bins)
                ? SIZE_MAX : (size_t)count;
 }
 
-uint64_t bins_most(const bins_self *bins)
+uint64_t bins_over(const bins_self *bins, uint64_t live)
 {
-    uint64_t over = bins->live_most / OVER_PART;
+    uint64_t over = live / OVER_PART;
     uint64_t few = IDLE_GRANULES * (uint64_t)bins->granules.least;
 
-    return bins->live_most + ((over > few) ? over : few);
+    return (over > few) ? over : few;
+}
+
+uint64_t bins_most(const bins_self *bins)
+{
+    return bins->live_most + bins_over(bins, bins->live_most);
 }
 
 /* NULL, or what is missing. */

@@ -66,6 +66,9 @@ size_t bins_next_double(const bins_self *bins);
 /* The most bytes that are reserved, unless idle ones cannot be used for a request. */
 uint64_t bins_most(const bins_self *bins);
 
+/* The bytes that may be idle if the peak of live bytes is `live`. */
+uint64_t bins_over(const bins_self *bins, uint64_t live);
+
 /* At the end: return spare ones, and add those that the driver refuses to a loss. */
 void bins_granules_fini(bins_self *bins, shpool_device_loss *loss);
 
