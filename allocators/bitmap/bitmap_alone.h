@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-/* bitmap's malloc of a warp that has met no other, as the spread is 0, where the first look does not serve it.
- * bitmap_group.h explains the terms. */
+/* bitmap's malloc of a warp that has met no other, as the spread is 0, where the first look does
+ * not serve it.  bitmap_group.h explains the terms. */
 #include <shpool/allocators/bitmap/bitmap.h> /* before the guard: it includes this file */
 #ifndef SHPOOL_ALLOCATORS_BITMAP_ALONE_H
 #define SHPOOL_ALLOCATORS_BITMAP_ALONE_H

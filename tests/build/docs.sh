@@ -47,6 +47,14 @@ if command -v python3 >/dev/null; then
     python3 -B packaging/figures.py check || failed=1
 fi
 
+# ---- a line after a table belongs to it: an empty one ends it ----
+for page in README.md doc/*.md; do
+    awk '/^```/ { code = !code }
+        !code && was ~ /^\|/ && NF && !/^\|/ { print FILENAME ":" FNR; bad = 1 }
+        { was = $0 } END { exit bad }' "$page" >"$tmp/tables" ||
+        fail "no line is empty after the table: $(cat "$tmp/tables")"
+done
+
 # ---- doc/TROUBLESHOOTING.md: the library's messages, up to the part that varies ----
 # (what compilers say: tests/build/messages.sh)
 count=0

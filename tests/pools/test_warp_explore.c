@@ -280,7 +280,8 @@ static void let_them_have_met(shpool_heap heap)
     simt_store32(heap.view.base + SHPOOL_BITMAP_BEGIN, 1u);
 }
 
-/* From the first window of a search to the second.  A warp that has met no other finds it before. */
+/* From the first window of a search to the second.  A warp that has met no other finds it before
+ * that. */
 static void leave_17_in_pair_32(shpool_heap heap)
 {
     let_them_have_met(heap);

@@ -3,10 +3,10 @@
  * bins: granules of twice the size.
  *
  * The driver takes the same time for a granule whatever its size, but a free block can only give
- * whole ones.  So the size doubles when there are many granules, and half of the memory is in
- * blocks that are larger than one, and few pieces are free: two neighbours become one, which is mapped, moved and returned
- * as one from then on.  It keeps both handles; later ones have one handle of the new size.  No data
- * and no block moves.
+ * whole ones.  So the size doubles when there are many granules, half of the memory is in blocks
+ * that are larger than one, and few pieces are free: two neighbours become one, which is mapped,
+ * moved and returned as one from then on.  It keeps both handles; later ones have one handle of the
+ * new size.  No data and no block moves.
  *
  * Before that, granules are unmapped where they are not used, and where a free block or a live one
  * covers half of a new granule, the other half gets memory, too.

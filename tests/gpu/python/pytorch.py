@@ -17,7 +17,7 @@ import time
 import pytorch_programs
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SECONDS = 120  # of a check
+SECONDS = 240  # of a check
 EXAMPLES = os.path.join(HERE, "..", "..", "..", "examples")
 
 
