@@ -537,8 +537,9 @@ void bins_use_mark(bins_self *bins, bins_block *block);
 void bins_use_drain(bins_self *bins, int all);
 void bins_use_settle(bins_self *bins, bins_block *block);
 
-/* Change the state of a live block under the lock of its malloc's lane; 0: it is no longer live, or
- * (wait: 0) another thread has that lock.  The first of two frees wins. */
+/* Change the state of a live block, under the lock of the lane that it was allocated from.  Of two
+ * frees the first succeeds.  0: the block is no longer live.  Without `wait` also 0: another thread
+ * has the lock. */
 int bins_claim(bins_block *block, unsigned state, int wait);
 
 /* Under the lock: claim a live block to be freed under the lock; 0: it is no longer live. */

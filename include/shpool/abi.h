@@ -152,8 +152,8 @@ enum {
     SHPOOL_FLAG_REFUSED_MASK  = 7 << 26,
     SHPOOL_FLAG_SHOW          = 1 << 29, /**< pool only: $SHPOOL_ALLOCATOR requested stats or check,
                                               so closing the pool writes its report to stderr */
-    SHPOOL_FLAG_FLAT          = 1 << 30  /**< pool only: a linked image has no calls of slow paths,
-                                              because SHPOOL_CALLS was 0 where it was opened */
+    SHPOOL_FLAG_FLAT          = 1 << 30  /**< pool only: opened in a file with SHPOOL_CALLS=0, so
+                                              that a linked image has no calls of slow paths */
 };
 
 /** Destination of requests that a pool cannot serve (shpool_config.spill); a sum of bits. */

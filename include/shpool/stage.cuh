@@ -261,8 +261,9 @@ SIMT_FN uint32_t shpool_stage_all(uint32_t lanes, uint32_t yes)
 /* The usual case: the oldest stage has been released, or will be soon, and its memory becomes that
  * of the slot `next`.  A warp does everything else before its wait, a thread all but the writing of
  * the slot; if the wait is in vain, the slot is written again.  0: another case.
- * *late: it has not been released yet.  The call waits for that if there is no other memory: a
- * thread in place of the test, and a warp after it, because its votes take longer than the test. */
+ * *late: the oldest stage has not been released yet.  If there is no other memory, the call waits
+ * for that once.  A thread waits in place of the test.  A warp tests first: its votes take longer
+ * than the test. */
 SIMT_FN uint32_t shpool_stage_pass(shpool_producer *p, uint32_t lanes, uint32_t alignment,
                                    uint32_t bytes, simt_addr *data, uint32_t *late)
 {

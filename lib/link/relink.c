@@ -244,7 +244,7 @@ shpool_status shpool_relink(const void *row_start, size_t row_bytes, const shpoo
         /* nvJitLink 13.0 compiles LTO-IR for a family without the family's instructions.  This
          * device's own letter has all of them. */
         input.arch |= SHPOOL_ARCH_LETTER((inlined && (facts.letter == 'f')) ? 'a' : facts.letter);
-        /* code for a letter has no calls */
+        /* a flat pool gets the allocator's code for a letter, which has no calls */
         code = input.arch | ((inlined && ((pool->flags & SHPOOL_FLAG_FLAT) != 0))
                                  ? SHPOOL_ARCH_LETTER('a') : 0);
         status = shpool_link_choose(allocator, code, &blob);

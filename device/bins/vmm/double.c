@@ -66,10 +66,11 @@ static void look(const bins_self *bins, const bins_heap *heap, survey *s)
     }
 }
 
-/* 1: memory would stay idle in larger granules.  Each free piece leaves about one of them idle, and
- * one for each, and one more, must fit into what may be idle; blocks cached in lanes are no such
- * pieces.  Or more than half of the memory is in blocks that are too small for them.  Those of the
- * small heap count from the third time on: programs whose blocks grow begin with small ones. */
+/* 1: larger granules would leave too much memory idle.  Each free piece leaves about one of them
+ * idle, so one for each piece, and one more, must not exceed bins_over().  Blocks in the caches of
+ * lanes do not count as free pieces.  Or more than half of the memory is in blocks that are too
+ * small for larger granules.  The small heap counts from the third time on: programs whose blocks
+ * grow begin with small ones. */
 static int would_be_idle(const bins_self *bins, uint64_t bytes)
 {
     const bins_granules *g = &bins->granules;

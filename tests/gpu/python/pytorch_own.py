@@ -99,8 +99,8 @@ def worker(path, only, without, turn):
 
 
 def run_rest(args, ours, results, end, turn):
-    """The tests that have no result yet, until that time; returns whether one of them ended the
-    process."""
+    """Runs the tests that have no result yet, until that time.  Returns whether one of them ended
+    the process."""
     command = [sys.executable, os.path.abspath(__file__), args.path, "--only", args.only,
                "--turn", turn, "--without", json.dumps(sorted(results))]
     process = subprocess.Popen(command, env=dict(os.environ, SHPOOL_OWN=str(int(ours))), text=True,

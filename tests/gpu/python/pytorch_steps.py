@@ -99,8 +99,8 @@ def take_turn(torch, counters, step, first, count):
 
 
 def gpu_ms(torch, step, last):
-    """The GPU's own time of a step, from the last steps again.  No gap between two kernels counts,
-    so that the host's speed has no influence, also where it waits for the GPU within a step."""
+    """The GPU's own time of a step, from the last steps again.  Gaps between kernels do not
+    count, so the host's speed has no influence, even if it waits for the GPU within a step."""
     kinds = [torch.profiler.ProfilerActivity.CUDA]
     with torch.profiler.profile(activities=kinds) as seen:
         for i in range(last - GPU_STEPS, last):
